@@ -1,0 +1,45 @@
+"""How JAX is set up before its first use: cores as devices, loops compiled whole, compiled programs remembered.
+
+Importing `lexrl` calls `prepare()`. A user who has already used JAX keeps the set-up they have: everything works, on one
+device, and loops run slower.
+"""
+
+import os
+import pathlib
+import warnings
+
+import jax
+
+_WHOLE_LOOPS = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
+"""XLA's CPU backend runs a loop as many small kernels, each with a dispatch that costs more than the work, unless the
+loop is "small"; then it becomes one native function. All of ours are meant to: about five times faster on tables."""
+
+
+def prepare() -> None:
+    """Set JAX up for training on this machine, respecting what the user's environment says."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_backend_extra_options" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_WHOLE_LOOPS}".strip()
+    try:
+        if jax.config.jax_num_cpu_devices <= 0 and "xla_force_host_platform_device_count" not in flags:
+            jax.config.update("jax_num_cpu_devices", cores())
+    except RuntimeError:
+        warnings.warn(
+            "JAX was in use before lexrl was imported, so training runs on one core and slower; "
+            "import lexrl first to have both.",
+            stacklevel=3,
+        )
+    if jax.config.jax_compilation_cache_dir is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cache_folder() -> pathlib.Path:
+    """Where compiled programs are remembered between runs."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "lexrl"

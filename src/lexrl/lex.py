@@ -1,0 +1,137 @@
+"""What "more important" means: the lexicographic order with tolerance, and nothing else.
+
+For one state, from values `q[M, A]` and a slack `tau_i` per objective (Definition 1 of the paper, its index mended):
+
+    D_0 = all actions        D_i = { a in D_{i-1} : q_i(a) >= max_{b in D_{i-1}} q_i(b) - tau_i }      i = 1..M
+
+Every function takes leading batch axes, works on JAX arrays (traced or not) and on NumPy arrays alike, and computes in
+the precision it is given: learners run it in float32 on the device, the exact solver in float64 on the host.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from jaxtyping import Bool, Float
+
+Arr = Any
+"""A JAX or a NumPy array."""
+
+Slack = Callable[[int, Arr, Arr, Arr], Arr]
+"""`tau_i` as a function of: the objective's number, its values `[..., A]`, the set `D_{i-1}` as a mask `[..., A]`, and
+the best value `[...]` in that set. `lexrl.tolerance` makes them; a plain array `[M]` will do where tau is a number."""
+
+
+class Levels(NamedTuple):
+    """The walk down the objectives at a state."""
+
+    sets: Bool[Arr, "*batch M+1 A"]
+    """`D_0 .. D_M` as masks: never empty, ties kept."""
+    best: Float[Arr, "*batch M"]
+    """lexmax: `max over D_{i-1}` of `q_i`, the best value left to each objective."""
+
+
+def levels(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) -> Levels:
+    """Walk down the objectives: the admissible sets and the best value each objective has left.
+
+    A NaN is never admissible while any number is left to choose; where nothing but NaN is left, the set stays as it was
+    and the best value is NaN, so that the fault is seen by whoever looks at the value.
+    """
+    xp = q.__array_namespace__()
+    tau = slack if callable(slack) else lambda i, values, allowed, best: slack[i]
+    allowed = xp.ones(q.shape[:-2] + q.shape[-1:], dtype=bool)
+    sets, bests = [allowed], []
+    for i in range(q.shape[-2]):
+        values = q[..., i, :]
+        known = allowed & ~xp.isnan(values)
+        some = xp.any(known, axis=-1)
+        best = xp.max(xp.where(known, values, -xp.inf), axis=-1)
+        floor = best - tau(i, values, known, best)
+        # The best action stays whatever tau is: inf - inf would else empty the set.
+        keep = known & ((values >= floor[..., None]) | (values == best[..., None]))
+        allowed = xp.where(some[..., None], keep, allowed)
+        sets.append(allowed)
+        bests.append(xp.where(some, best, xp.nan))
+    return Levels(xp.stack(sets, axis=-2), xp.stack(bests, axis=-1))
+
+
+def admissible(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) -> Bool[Arr, "*batch A"]:
+    """`D_M`: the actions left once every objective has had its say."""
+    return levels(q, slack).sets[..., -1, :]
+
+
+def lexmax(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) -> Float[Arr, "*batch M"]:
+    """The best value left to each objective once all more important ones have been served."""
+    return levels(q, slack).best
+
+
+def uniform(allowed: Bool[Arr, "*batch A"]) -> Float[Arr, "*batch A"]:
+    """The greedy lexicographic choice: every admissible action is as good as any other."""
+    xp = allowed.__array_namespace__()
+    weight = xp.where(allowed, 1.0, 0.0)
+    return weight / xp.sum(weight, axis=-1, keepdims=True)
+
+
+def epsilon_greedy(
+    q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr, epsilon: Arr | float
+) -> Float[Arr, "*batch A"]:
+    """Algorithm 1 as probabilities: with `epsilon` any action, else one of `D_M`, both uniformly."""
+    return (1.0 - epsilon) * uniform(admissible(q, slack)) + epsilon / q.shape[-1]
+
+
+def softmax(
+    q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr, temperature: Arr | float
+) -> Float[Arr, "*batch A"]:
+    """Lexicographic softmax: an action is as unlikely as it falls short of the first set that excludes it.
+
+    `p(a) ~ exp(-d(a) / temperature)`, where `d(a) = 0` on `D_M` and else `max_{D_{i-1}} q_i - q_i(a)` for the first `i`
+    with `a` outside `D_i`. As the temperature goes to 0 this becomes uniform on `D_M`.
+    """
+    xp = q.__array_namespace__()
+    sets, best = levels(q, slack)
+    leaves = sets[..., :-1, :] & ~sets[..., 1:, :]
+    short = xp.sum(xp.where(leaves, best[..., None] - q, 0.0), axis=-2)
+    short = xp.where(xp.isnan(short), xp.inf, short)
+    weight = xp.exp(-short / temperature)
+    return weight / xp.sum(weight, axis=-1, keepdims=True)
+
+
+class Gap(NamedTuple):
+    """How far returns are from the lexicographic optimum."""
+
+    shortfall: Float[Arr, " M"]
+    """`J*_i - J_i`, objective by objective. Below 0 is possible only beneath a level that was not reached."""
+    level: int | None
+    """The first objective (0-based) that falls short by more than its tolerance; None: optimal within tolerance."""
+
+
+def gap(achieved: Float[Arr, " M"], best: Float[Arr, " M"], tolerance: Sequence[float] | Arr) -> Gap:
+    """Distance to the optimum, objective by objective, and the first one where the tolerance does not cover it.
+
+    Shortfalls beneath that level say little: what is gained there was bought with a more important objective.
+    """
+    shortfall = best - achieved
+    exceeded = [i for i in range(len(shortfall)) if not shortfall[i] <= tolerance[i]]
+    return Gap(shortfall, exceeded[0] if exceeded else None)
+
+
+class Comparison(NamedTuple):
+    """Which of two vectors of returns is lexicographically better, and which objective decided."""
+
+    winner: int
+    """1: the first is better; -1: the second; 0: equal within tolerance everywhere."""
+    level: int | None
+    """The objective (0-based) that decided; None if none did."""
+
+
+def compare(
+    first: Float[Arr, " M"] | Sequence[float], second: Float[Arr, " M"] | Sequence[float], tolerance: Sequence[float]
+) -> Comparison:
+    """Walk the objectives; the first difference larger than its tolerance decides. NaN loses to any number."""
+    for i, (a, b, tau) in enumerate(zip(first, second, tolerance, strict=True)):
+        if a != a and b != b:
+            continue
+        if a - b > tau or b != b:
+            return Comparison(1, i)
+        if b - a > tau or a != a:
+            return Comparison(-1, i)
+    return Comparison(0, None)

@@ -1,0 +1,126 @@
+"""The order expression, used everywhere a person writes objectives: `"min cost > max reward"`.
+
+    order     := objective ( '>' objective )*
+    objective := ('min' | 'max') name [ ('±' | '+-') tolerance ]
+    tolerance := number | number '%' | a sum of these: 0.01, 5%, 0.01 + 5%
+
+It selects, signs and orders a world's *named* signals; a world never decides which of them matters more.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lexrl import tolerance as tol
+from lexrl.lex import Arr
+from lexrl.types import InputError, Spec
+
+
+class Objective(NamedTuple):
+    """One signal, its direction (1 to maximise, -1 to minimise), and a tolerance if one was written."""
+
+    name: str
+    sign: int
+    tolerance: tol.Tolerance | None = None
+
+    def __str__(self) -> str:
+        text = f"{'max' if self.sign > 0 else 'min'} {self.name}"
+        return text if self.tolerance is None else f"{text} ±{self.tolerance}"
+
+
+class Order(NamedTuple):
+    """Objectives, the most important first."""
+
+    objectives: tuple[Objective, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(objective.name for objective in self.objectives)
+
+    @property
+    def signs(self) -> Float[np.ndarray, " M"]:
+        return np.array([objective.sign for objective in self.objectives], np.float32)
+
+    def columns(self, signals: Sequence[str]) -> Int[np.ndarray, " M"]:
+        """Where each objective stands among a world's signals."""
+        for name in self.names:
+            if name not in signals:
+                raise InputError(
+                    f"The order names {name!r}, but the signals here are {_listed(signals)}: pick among those."
+                )
+        return np.array([tuple(signals).index(name) for name in self.names])
+
+    def apply(self, values: Arr, signals: Sequence[str]) -> Arr:
+        """Select, order and sign the last axis: signals `[..., K]` become rewards `[..., M]`, all to be maximised."""
+        return values[..., self.columns(signals)] * self.signs
+
+    def unsigned(self, values: Arr) -> Arr:
+        """Back to the user's signs: a cost of 3 reads 3, not -3."""
+        return values * self.signs
+
+    def spec(self, spec: Spec) -> Spec:
+        """The world as the learner sees it: with these objectives, in this order."""
+        self.columns(spec.objectives)
+        return spec._replace(objectives=self.names)
+
+    def tolerances(self, default: tol.Tolerances) -> tol.Tolerances:
+        """The tolerances written in the order; objectives without one keep the default."""
+        if all(objective.tolerance is None for objective in self.objectives):
+            return default
+        each = default if isinstance(default, tuple) else (default,) * len(self.objectives)
+        return tuple(own.tolerance or other for own, other in zip(self.objectives, each, strict=True))
+
+    def __str__(self) -> str:
+        return " > ".join(str(objective) for objective in self.objectives)
+
+
+def parse(text: "str | Order") -> Order:
+    """Read an order expression."""
+    if isinstance(text, Order):
+        return text
+    if not text.strip():
+        raise InputError("The order is empty; write objectives by importance, as in 'min cost > max reward'.")
+    objectives = tuple(_objective(part, text) for part in text.split(">"))
+    names = [objective.name for objective in objectives]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"The order {text!r} names {_listed(twice)} twice; each objective has one place.")
+    return Order(objectives)
+
+
+def as_order(text: "str | Order | None", signals: Sequence[str]) -> Order:
+    """An order checked against a world's signals; without one, only a world with a single signal can do."""
+    if text is None or (isinstance(text, str) and not text.strip()):
+        if text is None and len(signals) == 1:
+            return Order((Objective(signals[0], 1),))
+        raise InputError(
+            f"An order is needed, as in 'min cost > max reward': say which of the signals {_listed(signals)} matter, "
+            "the most important first."
+        )
+    order = parse(_with_directions(text, signals))
+    order.columns(signals)
+    return order
+
+
+def _with_directions(text: "str | Order", signals: Sequence[str]) -> "str | Order":
+    """Complain about a missing direction with the signals at hand; else pass the text on."""
+    if isinstance(text, str):
+        for part in text.split(">"):
+            if part.strip().split(" ")[0] in signals:
+                name = part.strip().split(" ")[0]
+                raise InputError(f"The order {text!r} does not say which way {name!r} is good: 'min {name}' or 'max {name}'?")
+    return text
+
+
+def _objective(part: str, whole: str) -> Objective:
+    match = re.fullmatch(r"\s*(min|max)\s+([^\s±+]+)\s*(?:(?:±|\+-)(.*))?", part, re.DOTALL)
+    if match is None:
+        what = f"{part.strip()!r} in the order {whole!r}" if part.strip() else f"An empty place in the order {whole!r}"
+        raise InputError(f"{what} cannot be read; write 'min NAME' or 'max NAME', with a tolerance as in '±0.01' or '±5%'.")
+    return Objective(match[2], 1 if match[1] == "max" else -1, tol.parse(match[3]) if match[3] is not None else None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,134 @@
+"""Rates that change with time: learning rates, exploration, tolerances.
+
+A schedule is a value with float parameters (traced: new numbers never compile again) that maps a count `n >= 1` to a
+rate. What the theorems ask of rates is answered by `robbins_monro` and `vanishes`, from the formula, not by sampling.
+"""
+
+import abc
+import math
+import re
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from lexrl.types import InputError
+
+Count = Any
+"""A Python number or an array of counts, from 1 on."""
+
+
+class Schedule(eqx.Module):
+    """A rate as a function of a count."""
+
+    @abc.abstractmethod
+    def __call__(self, n: Count) -> Any:
+        """The rate at the n-th use."""
+
+    @abc.abstractmethod
+    def robbins_monro(self) -> bool:
+        """Does the sum diverge while the sum of squares converges?"""
+
+    @abc.abstractmethod
+    def vanishes(self) -> bool:
+        """Does the rate go to 0?"""
+
+
+class Constant(Schedule):
+    """The same rate for ever: the practical choice, outside the theorems where they ask for a vanishing one."""
+
+    value: float
+
+    def __call__(self, n: Count) -> Any:
+        return self.value
+
+    def robbins_monro(self) -> bool:
+        return False
+
+    def vanishes(self) -> bool:
+        return self.value == 0
+
+    def __str__(self) -> str:
+        return f"{self.value:g}"
+
+
+class Power(Schedule):
+    """`min(1, scale * n^-exponent)`: Robbins-Monro for exponents in (0.5, 1], GLIE exploration for exponent 1."""
+
+    exponent: float
+    scale: float = 1.0
+
+    def __check_init__(self):
+        require_nonnegative("the exponent of a schedule n^-p", self.exponent)
+        require_nonnegative("the scale of a schedule", self.scale)
+
+    def __call__(self, n: Count) -> Any:
+        if isinstance(n, int | float):
+            return min(1.0, self.scale * n**-self.exponent)
+        return jnp.minimum(1.0, self.scale * jnp.asarray(n, jnp.float32) ** -self.exponent)
+
+    def robbins_monro(self) -> bool:
+        return 0.5 < self.exponent <= 1 and self.scale > 0
+
+    def vanishes(self) -> bool:
+        return self.exponent > 0 or self.scale == 0
+
+    def __str__(self) -> str:
+        return f"{'' if self.scale == 1 else f'{self.scale:g} '}n^-{self.exponent:g}"
+
+
+class Linear(Schedule):
+    """From `start` to `end` in a straight line over `steps` uses, then `end` for ever."""
+
+    start: float
+    end: float
+    steps: float
+
+    def __check_init__(self):
+        require_nonnegative("the length of a linear schedule", self.steps)
+
+    def __call__(self, n: Count) -> Any:
+        if isinstance(n, int | float):
+            return self.start + (self.end - self.start) * min(1.0, n / self.steps)
+        return self.start + (self.end - self.start) * jnp.minimum(1.0, jnp.asarray(n, jnp.float32) / self.steps)
+
+    def robbins_monro(self) -> bool:
+        return False
+
+    def vanishes(self) -> bool:
+        return self.end == 0
+
+    def __str__(self) -> str:
+        return f"{self.start:g} to {self.end:g} in {self.steps:g}"
+
+
+def glie(scale: float = 1.0) -> Power:
+    """`min(1, scale / n)`: greedy in the limit with infinite exploration."""
+    return Power(exponent=1.0, scale=scale)
+
+
+def as_schedule(rate: "Schedule | float | str") -> Schedule:
+    """A number is a constant; text is read as people write it: `0.01`, `n^-0.7`, `100/n`, `1 to 0.05 in 1e5`."""
+    if isinstance(rate, Schedule):
+        return rate
+    if not isinstance(rate, str):
+        return Constant(rate)
+    text = rate.strip()
+    number = r"([0-9.]+(?:[eE][+-]?[0-9]+)?)"
+    if match := re.fullmatch(number, text):
+        return Constant(float(match[1]))
+    if match := re.fullmatch(rf"(?:{number}\s*\*?\s*)?n\s*\^\s*-\s*{number}", text):
+        return Power(exponent=float(match[2]), scale=float(match[1] or 1))
+    if match := re.fullmatch(rf"{number}\s*/\s*n", text):
+        return glie(float(match[1]))
+    if match := re.fullmatch(rf"{number}\s+to\s+{number}\s+in\s+{number}", text):
+        return Linear(float(match[1]), float(match[2]), float(match[3]))
+    raise InputError(
+        f"The schedule {rate!r} cannot be read; write a number, 'n^-0.7', '100/n' or '1 to 0.05 in 1e5'."
+    )
+
+
+def require_nonnegative(what: str, value: Any) -> None:
+    """Complain about a negative or NaN number; traced values pass, their owner checked them before."""
+    if isinstance(value, int | float) and (value < 0 or math.isnan(value)):
+        raise InputError(f"{what[0].upper()}{what[1:]} is {value:g}; it must be 0 or more.")

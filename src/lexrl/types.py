@@ -1,0 +1,102 @@
+"""The few shapes everything else agrees on: what a world says of itself, what it answers, what a learner must do.
+
+Letters in every file: `T` steps, `N` worlds side by side, `M` objectives, `A` actions, `S` states. Objectives are
+maximised; a cost is an objective with its sign turned. Objective 0 is the most important one.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+from jax import Array
+
+State = Any
+"""A pytree that only its owner (a world, an algorithm) looks into."""
+
+Metrics = dict[str, Array]
+"""What an update has to tell: named scalars, or one number per objective."""
+
+
+class InputError(ValueError):
+    """The user gave something that cannot work: one sentence with what was given, what is needed, what to try."""
+
+
+class Discrete(NamedTuple):
+    """`n` values, the integers 0 .. n-1."""
+
+    n: int
+
+
+class Box(NamedTuple):
+    """Arrays of a shape, each entry between `low` and `high`."""
+
+    shape: tuple[int, ...]
+    low: float = -float("inf")
+    high: float = float("inf")
+
+
+class Spec(NamedTuple):
+    """All that an algorithm may know of a world. `objectives` names the signals, in the order of the last axis."""
+
+    observation: Discrete | Box
+    action: Discrete | Box
+    objectives: tuple[str, ...]
+    max_steps: int
+
+
+class Step(NamedTuple):
+    """A world's answer to an action: where it is now, what is seen, the signals, and 0 where the task ended, else 1.
+
+    A world does not count its steps: an episode that runs out of time is cut off by the loop, at `Spec.max_steps`.
+    """
+
+    state: State
+    obs: Array
+    signals: Array
+    discount: Array
+
+
+class Transition(NamedTuple):
+    """What a learner learns from; a rollout has leading axes `[T, N]`."""
+
+    obs: Array
+    action: Array
+    reward: Array
+    """`[..., M]`, already ordered and signed."""
+    discount: Array
+    """0 where the task ended, else 1: running out of time never stops a bootstrap."""
+    next_obs: Array
+    """The true successor, never the first observation of the next episode."""
+    last: Array
+    """An episode ended here, for whatever reason."""
+
+
+class Env(Protocol):
+    """A world written in JAX: pure functions of their arguments, fit for `jit` and `vmap`."""
+
+    @property
+    def spec(self) -> Spec: ...
+    def reset(self, key: Array) -> tuple[State, Array]: ...
+    def step(self, state: State, action: Array, key: Array) -> Step: ...
+
+
+class Algorithm(Protocol):
+    """Hyper-parameters and three verbs; everything that changes lives in the `State` they hand around.
+
+    Float hyper-parameters are traced (a new value never compiles again), integers shape the program.
+    """
+
+    @property
+    def rollout(self) -> int:
+        """Steps each world takes between two updates."""
+        ...
+
+    @property
+    def worlds(self) -> int:
+        """Worlds side by side that feed one learner."""
+        ...
+
+    def init(self, spec: Spec, key: Array) -> State: ...
+    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
+        """An action for one observation."""
+        ...
+
+    def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]: ...
