@@ -7,8 +7,11 @@ device, and loops run slower.
 import os
 import pathlib
 import warnings
+from typing import Any
 
 import jax
+import jax.numpy as jnp
+from jax import Array
 
 _WHOLE_LOOPS = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 """XLA's CPU backend runs a loop as many small kernels, each with a dispatch that costs more than the work, unless the
@@ -43,3 +46,12 @@ def cache_folder() -> pathlib.Path:
     """Where compiled programs are remembered between runs."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "lexrl"
+
+
+def once(values: Any, always: Array) -> Any:
+    """The same values, computed once and before anything that follows; `always` is true, but XLA must not know.
+
+    XLA would rather compute small things again for each of their uses. Where they come from a table that changes, one
+    of the uses may then read it too late, and XLA copies the whole table at every step. It cannot look through a branch.
+    """
+    return jax.lax.cond(always, lambda: values, lambda: jax.tree.map(jnp.zeros_like, values))

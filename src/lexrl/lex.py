@@ -11,7 +11,10 @@ the precision it is given: learners run it in float32 on the device, the exact s
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from jaxtyping import Bool, Float
+
+from lexrl.types import InputError
 
 Arr = Any
 """A JAX or a NumPy array."""
@@ -37,6 +40,8 @@ def levels(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) ->
     and the best value is NaN, so that the fault is seen by whoever looks at the value.
     """
     xp = q.__array_namespace__()
+    if not callable(slack) and len(slack) != q.shape[-2]:
+        raise InputError(f"There are {len(slack)} tolerances for {q.shape[-2]} objectives; give one for each.")
     tau = slack if callable(slack) else lambda i, values, allowed, best: slack[i]
     allowed = xp.ones(q.shape[:-2] + q.shape[-1:], dtype=bool)
     sets, bests = [allowed], []
@@ -45,7 +50,8 @@ def levels(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) ->
         known = allowed & ~xp.isnan(values)
         some = xp.any(known, axis=-1)
         best = xp.max(xp.where(known, values, -xp.inf), axis=-1)
-        floor = best - tau(i, values, known, best)
+        with np.errstate(invalid="ignore", divide="ignore"):  # inf - inf is NaN, which no value reaches: see below
+            floor = best - tau(i, values, known, best)
         # The best action stays whatever tau is: inf - inf would else empty the set.
         keep = known & ((values >= floor[..., None]) | (values == best[..., None]))
         allowed = xp.where(some[..., None], keep, allowed)
@@ -89,9 +95,11 @@ def softmax(
     xp = q.__array_namespace__()
     sets, best = levels(q, slack)
     leaves = sets[..., :-1, :] & ~sets[..., 1:, :]
-    short = xp.sum(xp.where(leaves, best[..., None] - q, 0.0), axis=-2)
+    with np.errstate(invalid="ignore"):
+        short = xp.sum(xp.where(leaves, best[..., None] - q, 0.0), axis=-2)
     short = xp.where(xp.isnan(short), xp.inf, short)
-    weight = xp.exp(-short / temperature)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        weight = xp.where(short > 0, xp.exp(-short / temperature), 1.0)  # at temperature 0 too
     return weight / xp.sum(weight, axis=-1, keepdims=True)
 
 
@@ -128,7 +136,7 @@ def compare(
 ) -> Comparison:
     """Walk the objectives; the first difference larger than its tolerance decides. NaN loses to any number."""
     for i, (a, b, tau) in enumerate(zip(first, second, tolerance, strict=True)):
-        if a != a and b != b:
+        if a == b or (a != a and b != b):
             continue
         if a - b > tau or b != b:
             return Comparison(1, i)

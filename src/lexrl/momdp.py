@@ -91,7 +91,7 @@ class MOMDP:
 def momdp(
     transitions: Any,
     rewards: Any,
-    gamma: float | Sequence[float],
+    gamma: float | int | Sequence[float] | Float[np.ndarray, " M"],
     *,
     initial: Any = None,
     terminal: Sequence[int] | Bool[np.ndarray, " S"] | None = None,
@@ -129,7 +129,7 @@ def from_outcomes(
     matrix: Any,
     outcome_rewards: Float[np.ndarray, "nonzeros M"],
     n_actions: int,
-    gamma: float | Sequence[float],
+    gamma: float | int | Sequence[float] | Float[np.ndarray, " M"],
     *,
     initial: Any = None,
     terminal: Any = None,
@@ -137,7 +137,10 @@ def from_outcomes(
 ) -> MOMDP:
     """A MOMDP from a CSR matrix `[S * A, S]` and the signals of each of its stored entries: nothing dense is made."""
     n_states, n_objectives = matrix.shape[1], outcome_rewards.shape[1]
-    _check_rows(matrix, n_actions)
+    if n_objectives == 0:
+        raise InputError("The rewards have no objective; at least one is needed.")
+    ended = _terminal(terminal, n_states)
+    _check_rows(matrix, n_actions, ended)
     weights = [
         sp.csr_array((matrix.data * column, matrix.indices, matrix.indptr), shape=matrix.shape)
         for column in outcome_rewards.T
@@ -146,7 +149,6 @@ def from_outcomes(
     names = tuple(objectives) if objectives is not None else tuple(f"signal_{i + 1}" for i in range(n_objectives))
     if len(names) != n_objectives or len(set(names)) != len(names):
         raise InputError(f"The objectives {names} should be {n_objectives} different names, one for each signal.")
-    ended = _terminal(terminal, n_states)
     return MOMDP(
         transitions=matrix,
         rewards=np.where(ended[:, None], 0.0, expected),
@@ -164,7 +166,7 @@ def random_momdp(
     actions: int = 4,
     objectives: int = 2,
     *,
-    gamma: float | Sequence[float] = 0.9,
+    gamma: float | int | Sequence[float] | Float[np.ndarray, " M"] = 0.9,
     successors: int | None = None,
     ties: float = 0.0,
     episodic: bool = False,
@@ -206,9 +208,7 @@ def random_momdp(
     order = np.lexsort((columns, rows))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
     matrix = sp.csr_array((probabilities[order], columns[order], indptr), shape=(n_rows, states))
-    return from_outcomes(
-        matrix, rewards[order], actions, gamma, terminal=[states - 1] if episodic else None
-    )
+    return from_outcomes(matrix, rewards[order], actions, gamma, terminal=[states - 1] if episodic else None)
 
 
 def _sample(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
@@ -265,11 +265,12 @@ def _matrix(transitions: Any) -> tuple[Any, int, int]:
     return sp.csr_array(dense.reshape(-1, dense.shape[2])), dense.shape[0], dense.shape[1]
 
 
-def _check_rows(matrix: Any, n_actions: int) -> None:
+def _check_rows(matrix: Any, n_actions: int, terminal: Bool[np.ndarray, " S"]) -> None:
     totals = np.asarray(matrix.sum(axis=1)).ravel()
     lowest = np.full(len(totals), np.inf)
-    np.minimum.at(lowest, np.repeat(np.arange(len(totals)), np.diff(matrix.indptr)), matrix.data)
-    wrong = np.flatnonzero(~(np.abs(totals - 1) <= 1e-6) | ~(lowest >= 0))
+    with np.errstate(invalid="ignore"):
+        np.minimum.at(lowest, np.repeat(np.arange(len(totals)), np.diff(matrix.indptr)), matrix.data)
+    wrong = np.flatnonzero((~(np.abs(totals - 1) <= 1e-6) | ~(lowest >= 0)) & ~np.repeat(terminal, n_actions))
     if len(wrong):
         state, action = divmod(int(wrong[0]), n_actions)
         more = f" (and {len(wrong) - 1} more rows)" if len(wrong) > 1 else ""
@@ -283,7 +284,9 @@ def _check_rows(matrix: Any, n_actions: int) -> None:
 def _gamma(gamma: Any, n_objectives: int) -> Float[np.ndarray, " M"]:
     each = np.asarray(gamma, float)
     if each.ndim > 1 or (each.ndim == 1 and len(each) != n_objectives):
-        raise InputError(f"Gamma has shape {each.shape}; give one number, or one for each of {n_objectives} objectives.")
+        raise InputError(
+            f"Gamma has shape {each.shape}; give one number, or one for each of {n_objectives} objectives."
+        )
     if not ((each >= 0) & (each <= 1)).all():
         raise InputError(f"Gamma is {gamma}; a discount lies in [0, 1].")
     return np.broadcast_to(each, (n_objectives,)).copy()
@@ -295,7 +298,8 @@ def _terminal(terminal: Any, n_states: int) -> Bool[np.ndarray, " S"]:
     given = np.asarray(terminal)
     if given.dtype == bool and given.shape == (n_states,):
         return given.copy()
-    if given.dtype == bool or given.ndim != 1 or (given.size and not (0 <= given.min() <= given.max() < n_states)):
+    whole = given.size == 0 or np.issubdtype(given.dtype, np.integer)
+    if not whole or given.ndim != 1 or (given.size and not (0 <= given.min() <= given.max() < n_states)):
         raise InputError(
             f"The terminal states {terminal} should be indices below {n_states}, or a mask of that length."
         )

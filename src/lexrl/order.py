@@ -68,6 +68,11 @@ class Order(NamedTuple):
 
     def tolerances(self, default: tol.Tolerances) -> tol.Tolerances:
         """The tolerances written in the order; objectives without one keep the default."""
+        if isinstance(default, tuple) and len(default) != len(self.objectives):
+            raise InputError(
+                f"There are {len(default)} tolerances for the {len(self.objectives)} objectives of '{self}'; "
+                "give one for all, or one for each."
+            )
         if all(objective.tolerance is None for objective in self.objectives):
             return default
         each = default if isinstance(default, tuple) else (default,) * len(self.objectives)
@@ -99,7 +104,10 @@ def as_order(text: "str | Order | None", signals: Sequence[str]) -> Order:
             f"An order is needed, as in 'min cost > max reward': say which of the signals {_listed(signals)} matter, "
             "the most important first."
         )
-    order = parse(_with_directions(text, signals))
+    try:
+        order = parse(_with_directions(text, signals))
+    except InputError as error:
+        raise InputError(f"{error} The signals here are {_listed(signals)}.") from None
     order.columns(signals)
     return order
 
@@ -108,9 +116,11 @@ def _with_directions(text: "str | Order", signals: Sequence[str]) -> "str | Orde
     """Complain about a missing direction with the signals at hand; else pass the text on."""
     if isinstance(text, str):
         for part in text.split(">"):
-            if part.strip().split(" ")[0] in signals:
-                name = part.strip().split(" ")[0]
-                raise InputError(f"The order {text!r} does not say which way {name!r} is good: 'min {name}' or 'max {name}'?")
+            name, *more = re.split(r"[\s±+]+", part.strip())
+            if name in signals and not (name in ("min", "max") and more):
+                raise InputError(
+                    f"The order {text!r} does not say which way {name!r} is good: 'min {name}' or 'max {name}'?"
+                )
     return text
 
 
@@ -118,7 +128,9 @@ def _objective(part: str, whole: str) -> Objective:
     match = re.fullmatch(r"\s*(min|max)\s+([^\s±+]+)\s*(?:(?:±|\+-)(.*))?", part, re.DOTALL)
     if match is None:
         what = f"{part.strip()!r} in the order {whole!r}" if part.strip() else f"An empty place in the order {whole!r}"
-        raise InputError(f"{what} cannot be read; write 'min NAME' or 'max NAME', with a tolerance as in '±0.01' or '±5%'.")
+        raise InputError(
+            f"{what} cannot be read; write 'min NAME' or 'max NAME', with a tolerance as in '±0.01' or '±5%'."
+        )
     return Objective(match[2], 1 if match[1] == "max" else -1, tol.parse(match[3]) if match[3] is not None else None)
 
 

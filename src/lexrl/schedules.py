@@ -39,6 +39,9 @@ class Constant(Schedule):
 
     value: float
 
+    def __check_init__(self):
+        require_nonnegative("the rate", self.value)
+
     def __call__(self, n: Count) -> Any:
         return self.value
 
@@ -49,7 +52,7 @@ class Constant(Schedule):
         return self.value == 0
 
     def __str__(self) -> str:
-        return f"{self.value:g}"
+        return shown(self.value)
 
 
 class Power(Schedule):
@@ -63,7 +66,7 @@ class Power(Schedule):
         require_nonnegative("the scale of a schedule", self.scale)
 
     def __call__(self, n: Count) -> Any:
-        if isinstance(n, int | float):
+        if _plain(n, self.exponent, self.scale):
             return min(1.0, self.scale * n**-self.exponent)
         return jnp.minimum(1.0, self.scale * jnp.asarray(n, jnp.float32) ** -self.exponent)
 
@@ -74,7 +77,7 @@ class Power(Schedule):
         return self.exponent > 0 or self.scale == 0
 
     def __str__(self) -> str:
-        return f"{'' if self.scale == 1 else f'{self.scale:g} '}n^-{self.exponent:g}"
+        return f"{'' if self.scale == 1 else f'{shown(self.scale)} '}n^-{shown(self.exponent)}"
 
 
 class Linear(Schedule):
@@ -88,8 +91,8 @@ class Linear(Schedule):
         require_nonnegative("the length of a linear schedule", self.steps)
 
     def __call__(self, n: Count) -> Any:
-        if isinstance(n, int | float):
-            return self.start + (self.end - self.start) * min(1.0, n / self.steps)
+        if _plain(n, self.start, self.end, self.steps):
+            return self.start + (self.end - self.start) * (min(1.0, n / self.steps) if self.steps else 1.0)
         return self.start + (self.end - self.start) * jnp.minimum(1.0, jnp.asarray(n, jnp.float32) / self.steps)
 
     def robbins_monro(self) -> bool:
@@ -99,7 +102,7 @@ class Linear(Schedule):
         return self.end == 0
 
     def __str__(self) -> str:
-        return f"{self.start:g} to {self.end:g} in {self.steps:g}"
+        return f"{shown(self.start)} to {shown(self.end)} in {shown(self.steps)}"
 
 
 def glie(scale: float = 1.0) -> Power:
@@ -107,14 +110,14 @@ def glie(scale: float = 1.0) -> Power:
     return Power(exponent=1.0, scale=scale)
 
 
-def as_schedule(rate: "Schedule | float | str") -> Schedule:
+def as_schedule(rate: Any) -> Schedule:
     """A number is a constant; text is read as people write it: `0.01`, `n^-0.7`, `100/n`, `1 to 0.05 in 1e5`."""
     if isinstance(rate, Schedule):
         return rate
     if not isinstance(rate, str):
-        return Constant(rate)
+        return Constant(float(rate) if isinstance(rate, int) else rate)
     text = rate.strip()
-    number = r"([0-9.]+(?:[eE][+-]?[0-9]+)?)"
+    number = rf"({NUMBER})"
     if match := re.fullmatch(number, text):
         return Constant(float(match[1]))
     if match := re.fullmatch(rf"(?:{number}\s*\*?\s*)?n\s*\^\s*-\s*{number}", text):
@@ -123,9 +126,21 @@ def as_schedule(rate: "Schedule | float | str") -> Schedule:
         return glie(float(match[1]))
     if match := re.fullmatch(rf"{number}\s+to\s+{number}\s+in\s+{number}", text):
         return Linear(float(match[1]), float(match[2]), float(match[3]))
-    raise InputError(
-        f"The schedule {rate!r} cannot be read; write a number, 'n^-0.7', '100/n' or '1 to 0.05 in 1e5'."
-    )
+    raise InputError(f"The schedule {rate!r} cannot be read; write a number, 'n^-0.7', '100/n' or '1 to 0.05 in 1e5'.")
+
+
+NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+"""A number without a sign, as people write it."""
+
+
+def shown(value: float) -> str:
+    """A number as text: short where that says it all, else with every digit, so that it is read back the same."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+def _plain(*numbers: Any) -> bool:
+    return all(isinstance(number, int | float) for number in numbers)
 
 
 def require_nonnegative(what: str, value: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from lexrl.lex import Arr, Slack
-from lexrl.schedules import Schedule, require_nonnegative
+from lexrl.schedules import NUMBER, Schedule, require_nonnegative, shown
 from lexrl.types import InputError
 
 
@@ -60,7 +60,7 @@ class Absolute(Tolerance):
         return self.amount
 
     def __str__(self) -> str:
-        return f"{self.amount:g}"
+        return shown(self.amount)
 
 
 class Relative(Tolerance):
@@ -75,7 +75,8 @@ class Relative(Tolerance):
         return self.share * abs(best)
 
     def __str__(self) -> str:
-        return f"{100 * self.share:g}%"
+        short = f"{100 * self.share:g}"
+        return f"{short if float(short) / 100 == self.share else repr(100 * self.share)}%"
 
 
 class Rounding(Tolerance):
@@ -182,17 +183,17 @@ def as_tolerance(given: Any) -> Any:
         return tuple(as_tolerance(one) for one in given)
     if isinstance(given, str):
         return parse(given)
-    return given if isinstance(given, Tolerance) else Absolute(given)
+    return given if isinstance(given, Tolerance) else Absolute(float(given) if isinstance(given, int) else given)
 
 
 def parse(text: str) -> Tolerance:
     """Read `0.01`, `5%` or a sum of such."""
-    terms = [_term(part, text) for part in text.split("+")]
+    terms = [_term(part, text) for part in re.split(r"(?<![eE])\+", text)]
     return terms[0] if len(terms) == 1 else Sum(tuple(terms))
 
 
 def _term(part: str, whole: str) -> Tolerance:
-    match = re.fullmatch(r"\s*(-?[0-9.]+(?:[eE]-?[0-9]+)?)\s*(%?)\s*", part)
+    match = re.fullmatch(rf"\s*(-?{NUMBER})\s*(%?)\s*", part)
     if match is None:
         raise InputError(f"The tolerance {whole.strip()!r} cannot be read; write a number, '5%' or '0.01 + 5%'.")
     number = float(match[1])

@@ -1,0 +1,141 @@
+"""GridNav: cross a field of obstacles to a goal, with a hand that slips.
+
+Start bottom right, the goal at a random column of the top row, obstacles in the rows between. Signals: `reward` when
+the goal is reached, `cost` whenever the new cell is an obstacle. With noise every crossing carries some risk, so the
+lexicographic optimum of "min cost > max reward" *never goes to the goal*: a learner that stays near the start is right,
+and one that reaches the goal is not lexicographically optimal unless a slack on cost is given.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+from jax import Array
+
+from lexrl.momdp import MOMDP, from_outcomes
+from lexrl.types import Box, Discrete, InputError, Spec, Step
+
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+"""Up, right, down, left, as (row, column)."""
+
+ARROWS = "↑→↓←"
+
+
+class GridNav(eqx.Module):
+    """The world; build it with `grid_nav(...)`. Cells are numbered row by row from the top left."""
+
+    obstacles: Array | np.ndarray
+    """`[S]` mask"""
+    goal: Array | np.ndarray
+    slip: float
+    goal_reward: float
+    step_reward: float
+    size: int = eqx.field(static=True)
+    max_steps: int = eqx.field(static=True)
+    one_hot: bool = eqx.field(static=True)
+
+    @property
+    def spec(self) -> Spec:
+        n_cells = self.size**2
+        seen = Box((n_cells,), 0.0, 1.0) if self.one_hot else Discrete(n_cells)
+        return Spec(seen, Discrete(len(MOVES)), ("reward", "cost"), self.max_steps)
+
+    def reset(self, key: Array) -> tuple[Array, Array]:
+        cell = jnp.int32(self.size**2 - 1)
+        return cell, self._seen(cell)
+
+    def step(self, state: Array, action: Array, key: Array) -> Step:
+        slips, where = jax.random.uniform(key, (2,))
+        move = jnp.where(slips < self.slip, (where * len(MOVES)).astype(jnp.int32), action)
+        d_row, d_column = (jnp.asarray(part)[move] for part in np.array(MOVES, np.int32).T)
+        row = jnp.clip(state // self.size + d_row, 0, self.size - 1)
+        column = jnp.clip(state % self.size + d_column, 0, self.size - 1)
+        cell = row * self.size + column
+        arrived = cell == self.goal
+        reward = self.step_reward + jnp.where(arrived, self.goal_reward, 0.0)
+        cost = jnp.where(jnp.asarray(self.obstacles)[cell], 1.0, 0.0)
+        return Step(cell, self._seen(cell), jnp.stack([reward, cost]), jnp.where(arrived, 0.0, 1.0))
+
+    def momdp(self, gamma: float | tuple[float, ...] = 0.99) -> MOMDP:
+        """The same as a finite MOMDP. Episodes are cut off by time in the world, not in the process."""
+        n_cells, n_moves = self.size**2, len(MOVES)
+        cells = np.arange(n_cells)
+        moves = np.array(MOVES)
+        rows = np.clip(cells[:, None] // self.size + moves[:, 0], 0, self.size - 1)
+        columns = np.clip(cells[:, None] % self.size + moves[:, 1], 0, self.size - 1)
+        target = rows * self.size + columns
+        chance = np.where(np.eye(n_moves, dtype=bool), 1 - self.slip + self.slip / n_moves, self.slip / n_moves)
+        pair = np.repeat(np.arange(n_cells * n_moves), n_moves)
+        entries = (np.tile(chance, (n_cells, 1)).ravel(), (pair, np.repeat(target, n_moves, axis=0).ravel()))
+        matrix = sp.csr_array(entries, shape=(n_cells * n_moves, n_cells))
+        matrix.sum_duplicates()
+        matrix.sort_indices()
+        arrived = matrix.indices == int(self.goal)
+        reward = self.step_reward + self.goal_reward * arrived
+        signals = np.stack([reward, np.asarray(self.obstacles)[matrix.indices].astype(float)], axis=1)
+        start = np.zeros(n_cells)
+        start[-1] = 1.0
+        return from_outcomes(
+            matrix, signals, n_moves, gamma, initial=start, terminal=[int(self.goal)], objectives=("reward", "cost")
+        )
+
+    def picture(self, policy: np.ndarray | None = None) -> str:
+        """The map as text: S start, G goal, # obstacle, and the policy `[S, A]` as arrows (· where all moves tie)."""
+        cells = []
+        for cell in range(self.size**2):
+            if cell == int(self.goal):
+                cells.append("G")
+            elif policy is None or np.ptp(policy[cell]) < 1e-9:
+                start = "S" if cell == self.size**2 - 1 else "·"
+                cells.append("#" if self.obstacles[cell] else start)
+            else:
+                cells.append(ARROWS[int(np.argmax(policy[cell]))])
+        return "\n".join(" ".join(cells[row * self.size : (row + 1) * self.size]) for row in range(self.size))
+
+    def _seen(self, cell: Array) -> Array:
+        return jax.nn.one_hot(cell, self.size**2) if self.one_hot else cell
+
+
+def grid_nav(
+    size: int = 25,
+    seed: int = 0,
+    density: float = 0.3,
+    slip: float = 0.1,
+    goal_reward: float = 100.0,
+    step_reward: float = 0.0,
+    max_steps: int = 50,
+    one_hot: bool = False,
+) -> GridNav:
+    """Cross a field of obstacles to a goal, with a hand that slips.
+
+    Args:
+        size: rows and columns; the paper's experiments have 25, the original also 60.
+        seed: the map follows from it.
+        density: share of obstacles in the rows between start and goal.
+        slip: probability that a move is replaced by a random one.
+        goal_reward: reward on reaching the goal; the original environment has 1000.
+        step_reward: reward of every step; the original environment has -1.
+        max_steps: length of an episode; the original environment has 200.
+        one_hot: show the position as a one-hot vector instead of an integer.
+    """
+    if size < 3:
+        raise InputError(f"A grid of size {size} has no room for obstacles; give size 3 or more.")
+    if not (0 <= slip <= 1 and 0 <= density <= 1):
+        raise InputError(f"Slip {slip:g} and density {density:g} are probabilities; both must lie in [0, 1].")
+    if max_steps < 1:
+        raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
+    rng = np.random.default_rng(seed)
+    goal = int(rng.integers(size))
+    obstacles = np.zeros((size, size), bool)
+    obstacles[1:-1] = rng.random((size - 2, size)) < density
+    return GridNav(
+        obstacles=obstacles.ravel(),
+        goal=np.int32(goal),
+        slip=slip,
+        goal_reward=goal_reward,
+        step_reward=step_reward,
+        size=size,
+        max_steps=max_steps,
+        one_hot=one_hot,
+    )

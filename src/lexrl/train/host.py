@@ -1,0 +1,156 @@
+"""The host loop: the same algorithms, with worlds that are stepped from Python.
+
+It is the compiled loop with the world outside: same keys, same order of events, same bookkeeping, so that on the same
+world both give the same numbers. Members run one after the other. A world written in JAX is compiled step by step; any
+other object with `spec`, `reset(key)` and `step(state, action, key)` is called as it is.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lexrl.order import Order
+from lexrl.train import keys
+from lexrl.train.compiled import Chunk, Fault, Seat, Tally, complaints, first_fault, stops, summary
+from lexrl.train.keys import Purpose
+from lexrl.train.population import Worlds, members, number, rewards
+from lexrl.types import Algorithm, Env, InputError, Spec, Step, Transition
+
+
+class Member(eqx.Module):
+    """One learner: its settings, its seed, and how the order reads its world's signals."""
+
+    algorithm: Any
+    seed: Array
+    columns: tuple[int, ...] = eqx.field(static=True)
+    signs: tuple[float, ...] = eqx.field(static=True)
+
+    @eqx.filter_jit
+    def init(self, spec: Spec) -> Any:
+        return self.algorithm.init(spec, keys.stream(self.seed, Purpose.INIT))
+
+    @eqx.filter_jit
+    def act(self, learner: Any, obs: Array, world: Array, time: Array) -> Array:
+        return self.algorithm.act(learner, obs, keys.at(keys.stream(self.seed, Purpose.ACT, world), time))
+
+    @eqx.filter_jit
+    def update(self, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
+        key = keys.at(keys.stream(self.seed, Purpose.UPDATE), seat.iteration)
+        learner, metrics = self.algorithm.update(seat.learner, rollout, key)
+        metrics = {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()}
+        step = (seat.iteration + 1) * self.algorithm.rollout * self.algorithm.worlds
+        return learner, metrics, first_fault(seat.fault, rollout.reward, metrics, step)
+
+
+def train(
+    algorithm: Algorithm | Sequence[Algorithm],
+    env: Env | Worlds,
+    order: Order,
+    seeds: Sequence[int],
+    steps: int,
+    *,
+    chunks: int = 50,
+) -> Iterator[Chunk]:
+    """Train one learner for each seed for `steps` environment steps, yielding after each of `chunks` parts."""
+    if steps < 1 or chunks < 1:
+        raise InputError(f"Training for {steps} steps in {chunks} parts cannot be; both must be 1 or more.")
+    each = members(algorithm, env, seeds)
+    worlds = [env.one(i) if isinstance(env, Worlds) else env for i in range(len(seeds))]
+    spec = worlds[0].spec
+    columns, signs = tuple(map(int, order.columns(spec.objectives))), tuple(map(float, order.signs))
+    people = [
+        Member(jax.tree.map(lambda leaf: jnp.asarray(number(leaf)), one), jnp.uint32(seed), columns, signs)
+        for one, seed in zip(each, seeds, strict=True)
+    ]
+    seats = [_start(one, world, order.spec(spec)) for one, world in zip(people, worlds, strict=True)]
+    per_iteration = each[0].rollout * each[0].worlds
+    done = 0
+    for stop in stops(-(-steps // per_iteration), chunks):
+        parts = [_chunk(*part, stop - done) for part in zip(people, worlds, seats, strict=True)]
+        seats, done = [seat for seat, _ in parts], stop
+        tally = jax.tree.map(lambda *leaves: np.stack(leaves), *[tally for _, tally in parts])
+        together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[seat._replace(world=None) for seat in seats])
+        faults = complaints(together.fault, seeds, order)
+        yield Chunk(done * per_iteration, together, summary(tally, order), faults)
+
+
+def _start(one: Member, env: Any, spec: Spec) -> Seat:
+    n = one.algorithm.worlds
+    first = [_reset(env, keys.at(keys.stream(one.seed, Purpose.RESET, world), 0)) for world in range(n)]
+    none = jnp.int32(-1)
+    return Seat(
+        learner=one.init(spec),
+        world=[state for state, _ in first],
+        obs=np.stack([obs for _, obs in first]),
+        clock=np.zeros(n, np.int32),
+        earned=np.zeros((n, len(one.columns)), np.float32),
+        iteration=jnp.int32(0),
+        fault=Fault(none, none, jnp.bool_(False)),
+    )
+
+
+def _chunk(one: Member, env: Any, seat: Seat, iterations: int) -> tuple[Seat, Any]:
+    """As many iterations as asked for; a member that has met a NaN does nothing, and keeps what it was before."""
+    before, tally = seat, None
+    while tally is None or (int(tally.updates) < iterations and int(seat.fault.step) < 0):
+        begin = int(seat.iteration) * one.algorithm.rollout
+        seen, counts = [], []
+        for time in range(begin, begin + one.algorithm.rollout):
+            seat, transition, count = _step(one, env, seat, time)
+            seen.append(transition)
+            counts.append(count)
+        rollout = jax.tree.map(lambda *leaves: np.stack(leaves), *seen)
+        learner, metrics, fault = one.update(seat._replace(world=None), rollout)
+        seat = seat._replace(learner=learner, iteration=seat.iteration + 1, fault=fault)
+        more = Tally(*(sum(parts) for parts in zip(*counts, strict=True)), np.float32(1.0), metrics)
+        more = jax.tree.map(np.asarray, more)
+        tally = more if tally is None else jax.tree.map(np.add, tally, more)
+    if int(seat.fault.step) >= 0:
+        seat = before._replace(fault=seat.fault, iteration=seat.iteration)
+    return seat, tally
+
+
+def _step(one: Member, env: Any, seat: Seat, time: int) -> tuple[Seat, Transition, Any]:
+    """One step of every world of a member, with the bookkeeping of its episodes."""
+    actions, steps = [], []
+    for world in range(one.algorithm.worlds):
+        action = np.asarray(one.act(seat.learner, seat.obs[world], np.uint32(world), np.uint32(time)))
+        key = keys.at(keys.stream(one.seed, Purpose.STEP, world), time)
+        actions.append(action)
+        steps.append(_answer(env, seat.world[world], action, key))
+    reward = np.stack([rewards(step.signals, one.columns, one.signs) for step in steps]).astype(np.float32)
+    discount = np.array([float(step.discount) for step in steps], np.float32)
+    following = np.stack([np.asarray(step.obs) for step in steps])
+    clock, earned = seat.clock + 1, seat.earned + reward
+    last = (discount == 0) | (clock >= env.spec.max_steps)
+    seen = Transition(seat.obs, np.stack(actions), reward, discount, following, last)
+    ended = last.astype(np.float32)
+    counts = (ended.sum(), (earned * ended[:, None]).sum(axis=0), (clock * ended).sum(dtype=np.float32))
+    world, obs = [step.state for step in steps], following.copy()
+    for i in np.flatnonzero(last):
+        world[i], obs[i] = _reset(env, keys.at(keys.stream(one.seed, Purpose.RESET, i), time + 1))
+    clock, earned = np.where(last, 0, clock).astype(np.int32), np.where(last[:, None], np.float32(0), earned)
+    return seat._replace(world=world, obs=obs, clock=clock, earned=earned), seen, counts
+
+
+def _reset(env: Any, key: Array) -> tuple[Any, Any]:
+    return _jitted_reset(env, key) if isinstance(env, eqx.Module) else env.reset(key)
+
+
+def _answer(env: Any, state: Any, action: Any, key: Array) -> Step:
+    return _jitted_step(env, state, action, key) if isinstance(env, eqx.Module) else env.step(state, action, key)
+
+
+@eqx.filter_jit
+def _jitted_reset(env: Env, key: Array) -> Any:
+    return env.reset(key)
+
+
+@eqx.filter_jit
+def _jitted_step(env: Env, state: Any, action: Any, key: Array) -> Step:
+    return env.step(state, action, key)

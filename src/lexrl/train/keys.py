@@ -1,0 +1,99 @@
+"""Randomness by address: the key of a draw is a function of (seed, purpose, world, time), never of what was drawn before.
+
+So a stopped run goes on with the numbers it would have had, a seed does not notice how many others train beside it, and
+the compiled and the host loop draw the same.
+
+Keys are ordinary typed JAX keys (`jax.random.uniform(key)`, `split`, `fold_in` all work) of a generator of our own:
+Threefry-2x32 with the time as half of its counter. Moving to the next step is then writing one integer, where JAX's
+own keys would hash; and the twenty rounds are written out, so that they melt into the loop that uses them.
+"""
+
+import enum
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.extend.random import define_prng_impl
+
+
+class Purpose(enum.IntEnum):
+    """What a draw is for; each purpose has a stream of its own."""
+
+    INIT = 0
+    RESET = 1
+    ACT = 2
+    STEP = 3
+    UPDATE = 4
+    EVALUATE_RESET = 5
+    EVALUATE_ACT = 6
+    EVALUATE_STEP = 7
+
+
+def stream(seed: Any, purpose: Purpose, world: Any = 0) -> Array:
+    """The keys of one purpose in one world of one seed; `at` picks the one of a time."""
+    a, b = _threefry(jnp.uint32(seed), np.uint32(purpose), jnp.uint32(world), np.uint32(0x6C657872))
+    return jax.random.wrap_key_data(jnp.stack([a, b, jnp.uint32(0)]), impl=_IMPLEMENTATION)
+
+
+def streams(seed: Any, purpose: Purpose, worlds: int) -> Array:
+    """One stream for each of several worlds side by side."""
+    return jax.vmap(lambda world: stream(seed, purpose, world))(jnp.arange(worlds, dtype=jnp.uint32))
+
+
+def at(key: Array, time: Any) -> Array:
+    """The key of a time, from a stream (or an array of streams)."""
+    data = jax.random.key_data(key)
+    moved = jnp.stack([data[..., 0], data[..., 1], jnp.broadcast_to(jnp.uint32(time), data.shape[:-1])], axis=-1)
+    return jax.random.wrap_key_data(moved, impl=_IMPLEMENTATION)
+
+
+def _threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
+    """Threefry-2x32, 20 rounds (Salmon et al. 2011): the counter (x0, x1) under the key (k0, k1)."""
+    keys = (k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA))
+    x0, x1 = x0 + keys[0], x1 + keys[1]
+    for group in range(5):
+        for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
+            x0 = x0 + x1
+            x1 = x0 ^ ((x1 << np.uint32(turn)) | (x1 >> np.uint32(32 - turn)))
+        x0 = x0 + keys[(group + 1) % 3]
+        x1 = x1 + keys[(group + 2) % 3] + np.uint32(group + 1)
+    return x0, x1
+
+
+# Bits, splits and folds of one key must differ: each has its own tweak of the key.
+_SPLIT, _FOLD = np.uint32(0x73706C69), np.uint32(0x666F6C64)
+
+
+def _seed(seed: Array) -> Array:
+    return jnp.stack([jnp.uint32(0), seed.astype(jnp.uint32), jnp.uint32(0)])
+
+
+def _random_bits(key: Array, bit_width: int, shape: tuple[int, ...]) -> Array:
+    n = math.prod(shape)
+    if n <= 8:  # written out, so that each number melts into its use
+        words = [_threefry(key[0], key[1], key[2], np.uint32(i)) for i in range(n)]
+        a, b = (jnp.stack([word[j] for word in words]) if n else jnp.zeros(0, jnp.uint32) for j in (0, 1))
+    else:
+        a, b = _threefry(key[0], key[1], key[2], jnp.arange(n, dtype=jnp.uint32))
+    if bit_width == 64:
+        return (a.astype(jnp.uint64) << np.uint64(32) | b.astype(jnp.uint64)).reshape(shape)
+    return a.astype(f"uint{bit_width}").reshape(shape)
+
+
+def _split(key: Array, shape: tuple[int, ...]) -> Array:
+    count = jnp.arange(math.prod(shape), dtype=jnp.uint32)
+    a, b = _threefry(key[0], key[1] ^ _SPLIT, key[2], count)
+    return jnp.stack([a, b, jnp.zeros_like(a)], axis=-1).reshape(*shape, 3)
+
+
+def _fold_in(key: Array, data: Array) -> Array:
+    a, b = _threefry(key[0], key[1] ^ _FOLD, key[2], data.astype(jnp.uint32))
+    return jnp.stack([a, b, jnp.uint32(0)])
+
+
+_IMPLEMENTATION = define_prng_impl(
+    key_shape=(3,), seed=_seed, split=_split, random_bits=_random_bits, fold_in=_fold_in, name="lexrl", tag="lex"
+)

@@ -1,0 +1,157 @@
+"""Schedules: rates by hand, the same from Python and from JAX, and what the theorems may rely on."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lexrl.schedules import Constant, Linear, Power, as_schedule, glie
+from lexrl.types import InputError
+
+ALL = [
+    Constant(0.05),
+    Power(0.7),
+    Power(0.5, scale=3.0),
+    Power(0.0, scale=0.25),
+    glie(100.0),
+    Linear(1.0, 0.05, 100.0),
+    Linear(0.0, 2.0, 7.0),
+]
+
+
+class TestRates:
+    @pytest.mark.parametrize(
+        ("schedule", "rates"),
+        [
+            (Constant(0.3), {1: 0.3, 1000: 0.3}),
+            (Power(0.5), {1: 1.0, 4: 0.5, 16: 0.25}),
+            (Power(1.0, scale=3.0), {1: 1.0, 3: 1.0, 4: 0.75, 30: 0.1}),  # never above 1
+            (Power(0.0, scale=0.2), {1: 0.2, 9: 0.2}),
+            (glie(), {1: 1.0, 2: 0.5, 10: 0.1}),
+            (glie(10.0), {1: 1.0, 10: 1.0, 20: 0.5}),
+            (Linear(1.0, 0.2, 4.0), {1: 0.8, 2: 0.6, 4: 0.2, 5: 0.2, 1000: 0.2}),  # 1 - 0.8 n / 4
+            (Linear(0.0, 1.0, 10.0), {1: 0.1, 5: 0.5, 10: 1.0, 11: 1.0}),
+        ],
+        ids=str,
+    )
+    def test_by_hand(self, schedule, rates):
+        for n, rate in rates.items():
+            assert schedule(n) == pytest.approx(rate)
+            assert float(schedule(jnp.array(n))) == pytest.approx(rate, rel=1e-6)
+
+    rate = staticmethod(jax.jit(lambda schedule, n: schedule(n)))
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.sampled_from(ALL), st.integers(1, 10**6))
+    def test_python_and_jax_agree(self, schedule, n):
+        assert float(self.rate(schedule, n)) == pytest.approx(schedule(n), rel=1e-5)
+
+    @pytest.mark.parametrize("schedule", ALL, ids=str)
+    def test_many_counts_at_once(self, schedule):
+        counts = np.array([[1, 2, 3], [10, 100, 1000]])
+        got = np.broadcast_to(schedule(jnp.array(counts)), counts.shape)
+        np.testing.assert_allclose(got, [[schedule(int(n)) for n in row] for row in counts], rtol=1e-5)
+
+    def test_new_numbers_do_not_compile_again(self):
+        rate = jax.jit(lambda schedule, n: schedule(n))
+        values = [float(rate(schedule, n)) for schedule in (Power(0.6), Power(0.7, 2.0), glie(5.0)) for n in (1, 50)]
+        assert rate._cache_size() == 1
+        assert len(set(values)) > 3
+        assert jax.tree_util.tree_leaves(Linear(1.0, 0.05, 100.0)) == [1.0, 0.05, 100.0]
+
+    def test_a_line_of_no_length_is_its_end(self):
+        assert Linear(1.0, 0.25, 0.0)(1) == 0.25
+
+    def test_a_line_of_no_length_is_its_end_in_jax(self):
+        assert float(Linear(1.0, 0.25, 0.0)(jnp.array(1))) == 0.25
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize(
+        ("schedule", "robbins_monro", "vanishes"),
+        [
+            (Constant(0.01), False, False),  # the sum of squares diverges
+            (Constant(0.0), False, True),  # the sum does not diverge
+            (Power(1.0), True, True),
+            (Power(0.51), True, True),
+            (Power(0.5), False, True),  # the sum of squares is that of 1/n
+            (Power(1.01), False, True),  # the sum converges
+            (Power(0.0), False, False),
+            (Power(0.7, scale=100.0), True, True),
+            (Power(0.7, scale=0.0), False, True),
+            (Power(0.0, scale=0.0), False, True),
+            (glie(3.0), True, True),
+            (Linear(1.0, 0.0, 10.0), False, True),  # 0 from the tenth use on
+            (Linear(1.0, 0.05, 10.0), False, False),
+            (Linear(0.0, 1.0, 10.0), False, False),
+        ],
+        ids=str,
+    )
+    def test_by_hand(self, schedule, robbins_monro, vanishes):
+        assert schedule.robbins_monro() is robbins_monro
+        assert schedule.vanishes() is vanishes
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        ("text", "schedule"),
+        [
+            ("0.01", Constant(0.01)),
+            (" 1e-3 ", Constant(0.001)),
+            ("n^-0.7", Power(0.7)),
+            ("2 n^-0.7", Power(0.7, 2.0)),
+            ("2*n^-0.7", Power(0.7, 2.0)),
+            ("n ^ - 1", Power(1.0)),
+            ("100/n", Power(1.0, 100.0)),
+            ("1e2 / n", Power(1.0, 100.0)),
+            ("1 to 0.05 in 1e5", Linear(1.0, 0.05, 1e5)),
+        ],
+    )
+    def test_text(self, text, schedule):
+        assert as_schedule(text) == schedule
+
+    @pytest.mark.parametrize("schedule", ALL, ids=str)
+    def test_what_is_written_is_read_back(self, schedule):
+        assert as_schedule(str(schedule)) == schedule
+
+    def test_values(self):
+        assert as_schedule(0.1) == Constant(0.1)
+        assert as_schedule(Power(0.7)) == Power(0.7)
+
+    @pytest.mark.parametrize("text", ["", "fast", "-0.1", "n^0.7", "1/m", "1 to 0", "1 in 10", "0.1 0.2"])
+    def test_unreadable(self, text):
+        with pytest.raises(
+            InputError, match=rf"^The schedule {re.escape(repr(text))} cannot be read; write a number, .n\^-0.7"
+        ):
+            as_schedule(text)
+
+    @pytest.mark.parametrize("text", ["1.2.3", "./n", "n^-1..5"])
+    def test_too_many_dots(self, text):
+        with pytest.raises(InputError, match="cannot be read"):
+            as_schedule(text)
+
+    def test_whole_numbers(self):
+        assert isinstance(as_schedule(1).value, float)
+
+    def test_no_digits_are_lost(self):
+        assert as_schedule(str(Constant(0.123456789))) == Constant(0.123456789)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Power(-0.5), "The exponent of a schedule n^-p is -0.5; it must be 0 or more."),
+        (lambda: Power(float("nan")), "The exponent of a schedule n^-p is nan; it must be 0 or more."),
+        (lambda: Power(0.5, -1.0), "The scale of a schedule is -1; it must be 0 or more."),
+        (lambda: glie(-1.0), "The scale of a schedule is -1; it must be 0 or more."),
+        (lambda: Linear(1.0, 0.0, -5.0), "The length of a linear schedule is -5; it must be 0 or more."),
+    ],
+)
+def test_refused(make, sentence):
+    with pytest.raises(InputError) as caught:
+        make()
+    assert str(caught.value) == sentence

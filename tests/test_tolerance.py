@@ -1,0 +1,285 @@
+"""Tolerances: what each kind keeps, by hand; how they compose; what is refused."""
+
+import math
+import re
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lexrl import lex, schedules
+from lexrl import tolerance as tol
+from lexrl.tolerance import Absolute, Adaptive, Moment, Relative, Rounding, Sum
+from lexrl.types import InputError
+
+
+def kept(tolerance, *rows, **moment):
+    """The actions left by a tolerance, from one row of values for each objective."""
+    allowed = lex.admissible(np.array(rows), tol.slack(tolerance, Moment(**moment)))
+    return set(np.flatnonzero(allowed).tolist())
+
+
+class TestAbsolute:
+    def test_by_hand(self):
+        assert kept(Absolute(0.5), [2.0, 1.5, 1.0]) == {0, 1}  # 2 - 0.5 = 1.5 is the floor
+        assert kept(Absolute(0.0), [2.0, 1.5, 2.0]) == {0, 2}
+        assert kept(Absolute(math.inf), [2.0, -1e9, 1.0]) == {0, 1, 2}
+
+    def test_the_sign_of_the_values_does_not_matter(self):
+        assert kept(Absolute(0.5), [-2.0, -2.5, -3.0]) == {0, 1}
+
+
+class TestRelative:
+    def test_by_hand(self):
+        assert kept(Relative(0.25), [4.0, 3.0, 2.5]) == {0, 1}  # a quarter of 4 is 1: the floor is 3
+
+    def test_negative_values_use_their_size(self):
+        # A quarter of |-4| is 1: the floor is -5. Without the bars it would be -3, above the best.
+        assert kept(Relative(0.25), [-4.0, -5.0, -5.5]) == {0, 1}
+
+    def test_nothing_where_the_best_is_zero(self):
+        assert kept(Relative(0.5), [0.0, -0.001]) == {0}
+
+    def test_the_share_is_of_the_best_left(self):
+        # Action 2's 100 is out of the race: 10 % of 1, not of 100.
+        assert kept((Absolute(0.0), Relative(0.1)), [1.0, 1.0, 0.0], [1.0, 0.5, 100.0]) == {0}
+
+
+class TestRounding:
+    def test_by_hand(self):
+        # To halves: 1.3 and 1.25 and 1.7 round to 1.5 (halves go up), 1.2 to 1.0.
+        assert kept(Rounding(0.5), [1.3, 1.25, 1.7, 1.2]) == {0, 1, 2}
+
+    def test_halves_go_up_below_zero_too(self):
+        # To whole numbers: -0.5 goes up to 0, as -0.25 and 0.25 do; -0.75 goes to -1.
+        assert kept(Rounding(1.0), [0.25, -0.25, -0.5, -0.75]) == {0, 1, 2}
+
+    def test_near_in_value_is_not_enough(self):
+        # 0.5 rounds to 1 and 0.4375 to 0, though only 1/16 lies between; 1.4375 rounds to 1 and lies far away.
+        assert kept(Rounding(1.0), [0.5, 0.4375]) == {0}
+        assert kept(Rounding(1.0), [0.5, 1.4375]) == {0, 1}
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        st.lists(st.integers(-64, 64).map(lambda k: k / 16), min_size=1, max_size=8),
+        st.sampled_from([0.125, 0.25, 0.5, 1.0, 2.0]),
+    )
+    def test_keeps_exactly_what_rounds_like_the_best(self, values, step):
+        nearest = [math.floor(value / step + 0.5) for value in values]  # exact: all are multiples of 1/16
+        assert kept(Rounding(step), values) == {a for a, one in enumerate(nearest) if one == max(nearest)}
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(st.floats(-100, 100), min_size=1, max_size=6), st.floats(0.01, 10))
+    def test_any_step(self, values, step):
+        """Away from the halves, where floating point is free to fall on either side."""
+        scaled = [value / step + 0.5 for value in values]
+        if any(abs(one - round(one)) < 1e-6 for one in scaled):
+            return
+        nearest = [math.floor(one) for one in scaled]
+        assert kept(Rounding(step), values) == {a for a, one in enumerate(nearest) if one == max(nearest)}
+
+    def test_step_zero_compares_exactly(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert kept(Rounding(0.0), [1.0, 1.0, 0.999]) == {0, 1}
+
+
+class TestAdaptive:
+    VALUES = ([1.0, 0.75, 0.0], [2.0, 1.25, 9.0])
+    SPREAD = np.array([[0.25, 0.125, 0.25], [0.125, 0.5, 8.0]])
+
+    def test_by_hand(self):
+        # Objective 1: the largest error is 0.25, the floor 0.75: {0, 1} are left. Objective 2: the largest error among
+        # those is 0.5 (not the 8 of action 2), so 1.25 is below 2 - 0.5.
+        assert kept(Adaptive(scale=1.0), *self.VALUES, spread=self.SPREAD) == {0}
+
+    def test_scale(self):
+        # 2 x 0.25 = 0.5 keeps {0, 1}; then 2 x 0.5 = 1 covers the 0.75 between 2 and 1.25.
+        assert kept(Adaptive(scale=2.0), *self.VALUES, spread=self.SPREAD) == {0, 1}
+        assert kept(Adaptive(), *self.VALUES, spread=self.SPREAD) == {0, 1}  # 2 is what it is without saying
+
+    def test_floor(self):
+        # 0.25 + 0.5 = 0.75 is just enough.
+        assert kept(Adaptive(scale=1.0, floor=0.25), *self.VALUES, spread=self.SPREAD) == {0, 1}
+
+    def test_values_that_are_not_numbers_do_not_count(self):
+        # Action 2 is NaN in objective 1, so its large error stays out.
+        spread = np.array([[0.125, 0.125, 8.0]])
+        assert kept(Adaptive(scale=1.0), [1.0, 0.5, math.nan], spread=spread) == {0}
+
+    def test_every_state_has_its_own(self):
+        q = np.array([[[1.0, 0.5]], [[1.0, 0.5]]])
+        spread = np.array([[[0.5, 0.0]], [[0.25, 0.0]]])
+        allowed = lex.admissible(q, tol.slack(Adaptive(scale=1.0), Moment(spread=spread)))
+        assert allowed.tolist() == [[True, True], [True, False]]
+
+    @pytest.mark.parametrize("tolerance", [Adaptive(), Absolute(0.1) + Adaptive(), (Absolute(0.0), Adaptive())])
+    def test_without_errors_of_the_estimates(self, tolerance):
+        with pytest.raises(InputError, match=r"needs a learner's estimation errors.*absolute or relative"):
+            kept(tolerance, [1.0, 0.0], [1.0, 0.0])
+
+    def test_who_needs_the_errors(self):
+        decreasing = schedules.Power(0.5)
+        for yes in (Adaptive(), Absolute(0.1) + Adaptive(), Adaptive() * decreasing, (Absolute(0.0), Adaptive())):
+            assert tol.needs_spread(yes)
+        for no in (Absolute(0.1), Relative(0.1) + Rounding(1.0), Absolute(1.0) * decreasing, (Absolute(0.0),)):
+            assert not tol.needs_spread(no)
+
+
+class TestComposition:
+    def test_sum_by_hand(self):
+        # 0.5 + a quarter of 4 = 1.5: the floor is 2.5.
+        assert kept(Absolute(0.5) + Relative(0.25), [4.0, 2.5, 2.25]) == {0, 1}
+        # Where the best is 0 the relative part is nothing and the absolute part still works.
+        assert kept(Absolute(0.5) + Relative(0.25), [0.0, -0.5, -0.75]) == {0, 1}
+
+    def test_sum_of_three(self):
+        three = Absolute(0.5) + Relative(0.25) + Absolute(1.0)
+        assert kept(three, [4.0, 1.5, 1.25]) == {0, 1}  # 0.5 + 1 + 1 = 2.5
+
+    def test_schedule_by_hand(self):
+        # n^-0.5 at 1, 4, 16 is 1, 1/2, 1/4.
+        shrinking = Absolute(1.0) * schedules.Power(0.5)
+        values = [1.0, 0.75, 0.5, 0.0]
+        assert kept(shrinking, values, time=1) == {0, 1, 2, 3}
+        assert kept(shrinking, values, time=4) == {0, 1, 2}
+        assert kept(shrinking, values, time=16) == {0, 1}
+        assert kept(shrinking, values) == {0, 1, 2, 3}  # time starts at 1
+
+    def test_schedule_of_a_sum(self):
+        # (1 + a half of 4) / 2 = 1.5, while 1 + (a half of 4) / 2 = 2.
+        assert kept((Absolute(1.0) + Relative(0.5)) * schedules.Power(0.5), [4.0, 2.5, 2.0], time=4) == {0, 1}
+        assert kept(Absolute(1.0) + Relative(0.5) * schedules.Power(0.5), [4.0, 2.0, 1.75], time=4) == {0, 1}
+
+    def test_one_for_each_objective(self):
+        # Objective 1 may give up 1, objective 2 nothing; the other way round action 0 is alone at once.
+        rows = [2.0, 1.0, 0.0], [0.0, 1.0, 2.0]
+        assert kept((Absolute(1.0), Absolute(0.0)), *rows) == {1}
+        assert kept((Absolute(0.0), Absolute(1.0)), *rows) == {0}
+        assert kept((Absolute(1.0), Absolute(1.0)), *rows) == {0, 1}
+
+    def test_one_for_all_objectives(self):
+        assert kept(Absolute(1.0), [2.0, 1.0, 0.0], [0.0, 1.0, 2.0]) == {0, 1}
+
+    def test_text(self):
+        assert str(Absolute(0.01)) == "0.01"
+        assert str(Relative(0.05)) == "5%"
+        assert str(Absolute(0.01) + Relative(0.05)) == "0.01 + 5%"
+        assert str(Rounding(0.5)) == "rounded to 0.5"
+        assert str(Absolute(1.0) * schedules.Power(0.3)) == "(1) x (n^-0.3)"
+        assert str(Adaptive()) == "0 + 2 standard errors"
+
+
+class TestTraced:
+    """The floats are leaves: they can be arguments of a compiled function, one by one or many at once."""
+
+    @pytest.mark.parametrize(
+        ("tolerance", "floats"),
+        [
+            (Absolute(0.1), [0.1]),
+            (Relative(0.2), [0.2]),
+            (Rounding(0.5), [0.5]),
+            (Adaptive(2.0, 0.1), [2.0, 0.1]),
+            (Absolute(0.1) + Relative(0.2), [0.1, 0.2]),
+            (Absolute(0.1) * schedules.Power(0.3, 2.0), [0.1, 0.3, 2.0]),
+            ((Absolute(0.1), Relative(0.2)), [0.1, 0.2]),
+        ],
+        ids=str,
+    )
+    def test_floats_are_leaves(self, tolerance, floats):
+        assert jax.tree_util.tree_leaves(tolerance) == floats
+        assert all(isinstance(leaf, float) for leaf in jax.tree_util.tree_leaves(tolerance))
+
+    def test_compiled_once_for_all_values_and_times(self):
+        @jax.jit
+        def allowed(q, tolerance, time, spread):
+            return lex.admissible(q, tol.slack(tolerance, Moment(time, spread)))
+
+        q = np.array([[1.0, 0.75, 0.5, 0.0], [0.0, 1.0, 2.0, 3.0]], np.float32)
+        spread = np.full_like(q, 0.125)
+        seen = set()
+        for amount, scale, time in [(0.0, 0.0, 1), (0.25, 0.0, 1), (0.0, 4.0, 7), (1.0, 0.0, 16), (1.0, 2.0, 1)]:
+            tolerance = (Absolute(amount) * schedules.Power(0.5) + Adaptive(scale), Rounding(0.5))
+            got = allowed(jnp.array(q), tolerance, jnp.array(time), jnp.array(spread))
+            expected = lex.admissible(q, tol.slack(tolerance, Moment(time, spread)))
+            np.testing.assert_array_equal(got, expected)
+            seen.add(np.asarray(got).tobytes())
+        assert allowed._cache_size() == 1
+        assert len(seen) > 1
+
+    @pytest.mark.parametrize("schedule", [schedules.Power(0.5), schedules.Linear(1.0, 0.0, 2.0)], ids=str)
+    def test_traced_schedule_at_a_fixed_time(self, schedule):
+        levels = jax.jit(lambda q, tolerance: lex.admissible(q, tol.slack(tolerance)))
+        assert levels(jnp.array([[1.0, 0.5]]), Absolute(1.0) * schedule).tolist() == [True, True]
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("0.01", Absolute(0.01)),
+            (" 3 ", Absolute(3.0)),
+            (".5", Absolute(0.5)),
+            ("1e-3", Absolute(0.001)),
+            ("5%", Relative(0.05)),
+            ("5 %", Relative(0.05)),
+            ("0", Absolute(0.0)),
+            ("0.01 + 5%", Sum((Absolute(0.01), Relative(0.05)))),
+            ("5%+0.01", Sum((Relative(0.05), Absolute(0.01)))),
+        ],
+    )
+    def test_text(self, text, value):
+        assert tol.parse(text) == value
+        assert tol.as_tolerance(text) == value
+
+    @pytest.mark.parametrize("text", ["", "much", "5%%", "%", "0.01 +", "1 2", "5% of best", "nan"])
+    def test_unreadable(self, text):
+        with pytest.raises(InputError, match=f"{re.escape(repr(text))} cannot be read; write a number, '5%' or"):
+            tol.parse(text)
+
+    @pytest.mark.parametrize("text", ["1.2.3", ".", "0.1 + ..5%"])
+    def test_too_many_dots(self, text):
+        with pytest.raises(InputError, match="cannot be read"):
+            tol.parse(text)
+
+    @pytest.mark.parametrize("text", ["1e+6", "1E+06", "1000000", "2e+1%"])
+    def test_large_numbers_are_read_back(self, text):
+        assert tol.parse(str(tol.parse(text))) == tol.parse(text)
+
+    def test_no_digits_are_lost(self):
+        assert tol.parse(str(Absolute(0.123456789))) == Absolute(0.123456789)
+
+    def test_values(self):
+        assert tol.as_tolerance(0.5) == Absolute(0.5)
+        assert tol.as_tolerance(Relative(0.1)) == Relative(0.1)
+        assert tol.as_tolerance([0.5, "5%", Rounding(1.0)]) == (Absolute(0.5), Relative(0.05), Rounding(1.0))
+        assert tol.as_tolerance(("0.5",)) == (Absolute(0.5),)
+
+    def test_whole_numbers(self):
+        assert jax.tree_util.tree_leaves(tol.as_tolerance([0, 1])) == [0.0, 1.0]
+        assert all(isinstance(leaf, float) for leaf in jax.tree_util.tree_leaves(tol.as_tolerance([0, 1])))
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("make", "sentence"),
+        [
+            (lambda: Absolute(-0.1), "The absolute tolerance is -0.1; it must be 0 or more."),
+            (lambda: Absolute(math.nan), "The absolute tolerance is nan; it must be 0 or more."),
+            (lambda: Relative(-0.05), "The relative tolerance is -0.05; it must be 0 or more."),
+            (lambda: Rounding(-1.0), "The rounding step is -1; it must be 0 or more."),
+            (lambda: Adaptive(-2.0), "The scale of an adaptive tolerance is -2; it must be 0 or more."),
+            (lambda: Adaptive(2.0, -1.0), "The floor of an adaptive tolerance is -1; it must be 0 or more."),
+            (lambda: tol.parse("-0.1"), "The absolute tolerance is -0.1; it must be 0 or more."),
+            (lambda: tol.parse("0.1 + -5%"), "The relative tolerance is -0.05; it must be 0 or more."),
+            (lambda: tol.as_tolerance([0.0, -1.0]), "The absolute tolerance is -1; it must be 0 or more."),
+        ],
+    )
+    def test_negative(self, make, sentence):
+        with pytest.raises(InputError) as caught:
+            make()
+        assert str(caught.value) == sentence
