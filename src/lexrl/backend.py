@@ -1,7 +1,7 @@
 """How JAX is set up before its first use: cores as devices, loops compiled whole, compiled programs remembered.
 
-Importing `lexrl` calls `prepare()`. A user who has already used JAX keeps the set-up they have: everything works, on one
-device, and loops run slower.
+Importing `lexrl` calls `prepare()`. A user who has already used JAX keeps the set-up they have: everything works, on
+one device, and loops run slower.
 """
 
 import os
@@ -24,7 +24,7 @@ def prepare() -> None:
     if "xla_backend_extra_options" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_WHOLE_LOOPS}".strip()
     try:
-        if jax.config.jax_num_cpu_devices <= 0 and "xla_force_host_platform_device_count" not in flags:
+        if jax.config.values["jax_num_cpu_devices"] <= 0 and "xla_force_host_platform_device_count" not in flags:
             jax.config.update("jax_num_cpu_devices", cores())
     except RuntimeError:
         warnings.warn(
@@ -32,7 +32,7 @@ def prepare() -> None:
             "import lexrl first to have both.",
             stacklevel=3,
         )
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.values["jax_compilation_cache_dir"] is None:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
@@ -52,6 +52,6 @@ def once(values: Any, always: Array) -> Any:
     """The same values, computed once and before anything that follows; `always` is true, but XLA must not know.
 
     XLA would rather compute small things again for each of their uses. Where they come from a table that changes, one
-    of the uses may then read it too late, and XLA copies the whole table at every step. It cannot look through a branch.
+    of the uses may then read it too late, so XLA copies the whole table at every step. It cannot see through a branch.
     """
     return jax.lax.cond(always, lambda: values, lambda: jax.tree.map(jnp.zeros_like, values))

@@ -98,7 +98,7 @@ class Rounding(Tolerance):
 class Adaptive(Tolerance):
     """Shrinks with the Q-estimates' own error, never faster: `floor + scale * largest standard error in D_{i-1}`.
 
-    The supplement leaves such a scheme as a conjecture. The learner keeps `V(s,a) <- (1 - alpha)^2 V + (alpha delta)^2`,
+    The supplement leaves such a scheme as a conjecture. The learner keeps `V <- (1 - alpha)^2 V + (alpha delta)^2`,
     which is the sampling variance of an average with these weights; its root shrinks like sqrt(alpha), as the error of
     the estimate does, while the last change of Q shrinks like alpha and would be too fast.
     """
@@ -161,7 +161,11 @@ Tolerances = Tolerance | tuple[Tolerance, ...]
 """One for all objectives, or one for each."""
 
 
-def slack(tolerances: Tolerances, moment: Moment = Moment()) -> Slack:
+NOW = Moment()
+"""The first update, with nothing known of the estimates."""
+
+
+def slack(tolerances: Tolerances, moment: Moment = NOW) -> Slack:
     """The tolerance at a moment, in the form `lex.levels` takes."""
 
     def tau(i: int, values: Arr, allowed: Arr, best: Arr) -> Arr:

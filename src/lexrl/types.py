@@ -42,6 +42,10 @@ class Spec(NamedTuple):
     max_steps: int
 
 
+Numbers = Any
+"""An array: JAX's in the compiled loop, NumPy's on the host."""
+
+
 class Step(NamedTuple):
     """A world's answer to an action: where it is now, what is seen, the signals, and 0 where the task ended, else 1.
 
@@ -49,23 +53,23 @@ class Step(NamedTuple):
     """
 
     state: State
-    obs: Array
-    signals: Array
-    discount: Array
+    obs: Numbers
+    signals: Numbers
+    discount: Numbers
 
 
 class Transition(NamedTuple):
     """What a learner learns from; a rollout has leading axes `[T, N]`."""
 
-    obs: Array
-    action: Array
-    reward: Array
+    obs: Numbers
+    action: Numbers
+    reward: Numbers
     """`[..., M]`, already ordered and signed."""
-    discount: Array
+    discount: Numbers
     """0 where the task ended, else 1: running out of time never stops a bootstrap."""
-    next_obs: Array
+    next_obs: Numbers
     """The true successor, never the first observation of the next episode."""
-    last: Array
+    last: Numbers
     """An episode ended here, for whatever reason."""
 
 

@@ -1,4 +1,4 @@
-"""Value-based lexicographic RL on tables (VB-LRL, Algorithm 2 of the paper): four update rules, any bandit, any tolerance.
+"""Value-based lexicographic RL on tables (VB-LRL, Algorithm 2 of the paper): four update rules, any bandit.
 
 At each step, for every objective i, with `alpha = alpha(n(s, a))`:
 
@@ -73,8 +73,8 @@ class Tabular(eqx.Module):
     bandit: EpsilonGreedy | Softmax = EpsilonGreedy()
     """How actions are picked while learning."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01))
-    """The bandit's tolerance (tau_B), and the update's unless it has its own. Careful with one that shrinks to 0: faster
-    than Q converges, and lower objectives never get their say."""
+    """The bandit's tolerance (tau_B), and the update's unless it has its own. Careful with one that shrinks to 0: if it
+    does so faster than Q converges, lower objectives never get their say."""
     update_tolerance: Tolerances | None = eqx.field(
         converter=lambda given: None if given is None else as_tolerance(given), default=None
     )
@@ -233,6 +233,6 @@ def _mean(q: Float[Array, "C *rest"]) -> Float[Array, "*rest"]:
 
 
 def _draw(probabilities: Float[Array, " A"], key: Array) -> Int[Array, ""]:
-    """An action by inverting the distribution function. Scaling by its last value keeps impossible actions impossible."""
+    """Invert the distribution function; scaling by its last value keeps impossible actions impossible."""
     heights = jnp.cumsum(probabilities)
     return jnp.sum(jax.random.uniform(key) * heights[-1] >= heights[:-1]).astype(jnp.int32)

@@ -86,9 +86,10 @@ class GridNav(eqx.Module):
         for cell in range(self.size**2):
             if cell == int(self.goal):
                 cells.append("G")
+            elif self.obstacles[cell]:
+                cells.append("#")
             elif policy is None or np.ptp(policy[cell]) < 1e-9:
-                start = "S" if cell == self.size**2 - 1 else "·"
-                cells.append("#" if self.obstacles[cell] else start)
+                cells.append("S" if cell == self.size**2 - 1 else "·")
             else:
                 cells.append(ARROWS[int(np.argmax(policy[cell]))])
         return "\n".join(" ".join(cells[row * self.size : (row + 1) * self.size]) for row in range(self.size))
@@ -131,7 +132,7 @@ def grid_nav(
     obstacles[1:-1] = rng.random((size - 2, size)) < density
     return GridNav(
         obstacles=obstacles.ravel(),
-        goal=np.int32(goal),
+        goal=np.asarray(goal, np.int32),
         slip=slip,
         goal_reward=goal_reward,
         step_reward=step_reward,

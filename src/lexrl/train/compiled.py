@@ -21,16 +21,16 @@ from lexrl.order import Order
 from lexrl.train import keys
 from lexrl.train.keys import Purpose
 from lexrl.train.population import Population, Worlds, over_members, population, rewards
-from lexrl.types import Algorithm, Env, InputError, Metrics, State, Transition
+from lexrl.types import Algorithm, Env, InputError, Metrics, Numbers, State, Transition
 
 
 class Fault(NamedTuple):
     """The first NaN or infinity a member met; `step` is -1 while there is none."""
 
-    step: Array
-    objective: Array
+    step: Numbers
+    objective: Numbers
     """Number of the objective, or -1 where the number belonged to none."""
-    in_reward: Array
+    in_reward: Numbers
     """It came from the world; else from the learner's own numbers."""
 
 
@@ -39,22 +39,22 @@ class Seat(NamedTuple):
 
     learner: State
     world: State
-    obs: Array
-    clock: Array
+    obs: Numbers
+    clock: Numbers
     """`[N]` steps since the episode began."""
-    earned: Array
+    earned: Numbers
     """`[N, M]` rewards since the episode began."""
-    iteration: Array
+    iteration: Numbers
     fault: Fault
 
 
 class Tally(NamedTuple):
     """Sums over a chunk."""
 
-    episodes: Array
-    returns: Array
-    lengths: Array
-    updates: Array
+    episodes: Numbers
+    returns: Numbers
+    lengths: Numbers
+    updates: Numbers
     metrics: Metrics
 
 
@@ -95,12 +95,12 @@ def advance(people: Population, seats: Seat, steps: int, *, chunks: int = 50) ->
     if steps < 1 or chunks < 1:
         raise InputError(f"Training for {steps} steps in {chunks} parts cannot be; both must be 1 or more.")
     per_iteration = people.algorithms.rollout * people.algorithms.worlds
-    done = int(np.asarray(seats.iteration)[: people.count].max())
+    done = int(np.asarray(seats.iteration)[: people.size].max())
     for stop in stops(-(-steps // per_iteration), chunks, done):
         iterations = jnp.int32(stop - done)
         seats, tally = _chunk(people.algorithms, people.env, people.seeds, seats, iterations, **people.static)
         done = stop
-        fault, tally = jax.tree.map(lambda leaf: np.asarray(leaf)[: people.count], (seats.fault, tally))
+        fault, tally = jax.tree.map(lambda leaf: np.asarray(leaf)[: people.size], (seats.fault, tally))
         faults = complaints(fault, np.asarray(people.seeds), people.order)
         yield Chunk(done * per_iteration, seats, summary(tally, people.order), faults)
 
@@ -226,7 +226,7 @@ def each_world(function: Callable[..., Any], n: int) -> Callable[..., Any]:
 
 
 def first_fault(fault: Fault, reward: Array, metrics: Metrics, step: Array) -> Fault:
-    """Remember the first number that is none: rewards `[T, N, M]` first, then what the learner says of each objective."""
+    """Remember the first number that is none: rewards `[T, N, M]` first, then the learner's own numbers."""
     m = reward.shape[-1]
     bad_reward = ~jnp.isfinite(reward).all(axis=(0, 1))
     bad_metric = jnp.zeros(m, bool)
@@ -245,11 +245,12 @@ def first_fault(fault: Fault, reward: Array, metrics: Metrics, step: Array) -> F
 def complaints(fault: Fault, seeds: Sequence[int] | np.ndarray, order: Order) -> dict[int, str]:
     """A sentence for every member that has stopped."""
     sentences = {}
-    for member in np.flatnonzero(np.asarray(fault.step) >= 0):
+    for place in np.flatnonzero(np.asarray(fault.step) >= 0):
+        member = int(place)
         number = int(fault.objective[member])
         name = repr(order.names[number]) if number >= 0 else "its loss"
         what = "the world paid" if fault.in_reward[member] else "the learner computed"
-        sentences[int(member)] = (
+        sentences[member] = (
             f"Seed {seeds[member]} stopped at step {fault.step[member]}: {what} NaN or infinity for {name}."
         )
     return sentences

@@ -35,7 +35,7 @@ class Member(eqx.Module):
         return self.algorithm.init(spec, keys.stream(self.seed, Purpose.INIT))
 
     @eqx.filter_jit
-    def act(self, learner: Any, obs: Array, world: Array, time: Array) -> Array:
+    def act(self, learner: Any, obs: Any, world: Any, time: Any) -> Array:
         return self.algorithm.act(learner, obs, keys.at(keys.stream(self.seed, Purpose.ACT, world), time))
 
     @eqx.filter_jit
@@ -107,7 +107,8 @@ def _chunk(one: Member, env: Any, seat: Seat, iterations: int) -> tuple[Seat, An
         rollout = jax.tree.map(lambda *leaves: np.stack(leaves), *seen)
         learner, metrics, fault = one.update(seat._replace(world=None), rollout)
         seat = seat._replace(learner=learner, iteration=seat.iteration + 1, fault=fault)
-        more = Tally(*(sum(parts) for parts in zip(*counts, strict=True)), np.float32(1.0), metrics)
+        episodes, returns, lengths = (sum(parts) for parts in zip(*counts, strict=True))
+        more = Tally(episodes, returns, lengths, np.float32(1.0), metrics)
         more = jax.tree.map(np.asarray, more)
         tally = more if tally is None else jax.tree.map(np.add, tally, more)
     if int(seat.fault.step) >= 0:
@@ -147,10 +148,10 @@ def _answer(env: Any, state: Any, action: Any, key: Array) -> Step:
 
 
 @eqx.filter_jit
-def _jitted_reset(env: Env, key: Array) -> Any:
+def _jitted_reset(env: Any, key: Array) -> Any:
     return env.reset(key)
 
 
 @eqx.filter_jit
-def _jitted_step(env: Env, state: Any, action: Any, key: Array) -> Step:
+def _jitted_step(env: Any, state: Any, action: Any, key: Array) -> Step:
     return env.step(state, action, key)

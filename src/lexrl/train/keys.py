@@ -1,4 +1,4 @@
-"""Randomness by address: the key of a draw is a function of (seed, purpose, world, time), never of what was drawn before.
+"""Randomness by address: the key of a draw is a function of (seed, purpose, world, time), not of what was drawn before.
 
 So a stopped run goes on with the numbers it would have had, a seed does not notice how many others train beside it, and
 the compiled and the host loop draw the same.
@@ -89,7 +89,7 @@ def _split(key: Array, shape: tuple[int, ...]) -> Array:
     return jnp.stack([a, b, jnp.zeros_like(a)], axis=-1).reshape(*shape, 3)
 
 
-def _fold_in(key: Array, data: Array) -> Array:
+def _fold_in(key: Array, data: Any) -> Array:
     a, b = _threefry(key[0], key[1] ^ _FOLD, key[2], data.astype(jnp.uint32))
     return jnp.stack([a, b, jnp.uint32(0)])
 

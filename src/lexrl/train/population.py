@@ -63,7 +63,7 @@ class Population(NamedTuple):
     """The world's own spec, with all its signals."""
     order: Order
     mesh: Mesh
-    count: int
+    size: int
     """Members without the padding."""
 
     @property
@@ -122,7 +122,7 @@ def population(
         spec=spec,
         order=order,
         mesh=mesh,
-        count=n,
+        size=n,
     )
 
 

@@ -1,0 +1,235 @@
+"""Do the theorems cover this? Every condition, with the number behind the verdict.
+
+A verdict is *holds*, *fails*, or *unknown* (cannot be known here). "Fails" does not mean that the algorithm will not
+work: constant rates are the practical default, and no theorem covers them.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse.csgraph as csgraph
+
+from lexrl import exact, lex
+from lexrl import tolerance as tol
+from lexrl.algos.tabular import EpsilonGreedy, Tabular
+from lexrl.momdp import MOMDP
+from lexrl.order import Order, as_order
+from lexrl.schedules import Power, Schedule
+from lexrl.types import Discrete, InputError
+
+Verdict = Literal["holds", "fails", "unknown"]
+
+_FAR = 10**9
+"""Where the limit of a tolerance in time is read off."""
+
+
+class Condition(NamedTuple):
+    """One condition of a theorem, and what was found."""
+
+    text: str
+    verdict: Verdict
+    evidence: str
+
+
+class Guarantee(NamedTuple):
+    """A theorem, its conditions here, and what it promises if they hold."""
+
+    name: str
+    promise: str
+    conditions: tuple[Condition, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The weakest of the conditions."""
+        verdicts = {condition.verdict for condition in self.conditions}
+        return "fails" if "fails" in verdicts else "unknown" if "unknown" in verdicts else "holds"
+
+    def __str__(self) -> str:
+        mark = {"holds": "+", "fails": "-", "unknown": "?"}
+        lines = [f"{self.name}: {self.verdict}", f"  promises: {self.promise}"]
+        return "\n".join(lines + [f"  {mark[c.verdict]} {c.text}: {c.evidence}" for c in self.conditions])
+
+
+def check(algorithm: Any, world: Any, order: Order | str | None = None) -> tuple[Guarantee, ...]:
+    """The theorems that speak of an algorithm, with each condition checked on a world or a finite MOMDP."""
+    if not isinstance(algorithm, Tabular):
+        raise InputError(f"There is no theorem here for {type(algorithm).__name__}; tabular learners can be checked.")
+    names = world.objectives if isinstance(world, MOMDP) else world.spec.objectives
+    order = as_order(order, names)
+    given = order.tolerances(algorithm.tolerance)
+    process = _process(world, algorithm, order)
+    common = (_finite(world, process), _bounded(world, process), _discounts(process), *_rates(algorithm, process))
+    return (_convergence(algorithm, process, given, common), _proposition(algorithm, process, given, common))
+
+
+def _convergence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+    name = "Theorem 2 (Double Q-learning)" if algorithm.rule == "double-q" else "Theorem 1"
+    own = [_below_gap("tau_B", given, process)]
+    if algorithm.rule in ("q-learning", "double-q") and algorithm.update_tolerance is not None:
+        own.append(_below_gap("tau_Q", algorithm.update_tolerance, process))
+    promise = "the policy converges to a lexicographically optimal one"
+    return Guarantee(name, promise, (*common, _greedy_in_the_limit(algorithm), *own))
+
+
+def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+    covered = algorithm.rule != "double-q" and (
+        algorithm.rule != "q-learning" or isinstance(algorithm.bandit, EpsilonGreedy)
+    )
+    bandit = type(algorithm.bandit).__name__
+    rule = Condition(
+        "a rule and a bandit the proposition speaks of", "holds" if covered else "fails", f"{algorithm.rule}, {bandit}"
+    )
+    taus = None if process is None else _limits(given, process)
+    if process is None or taus is None or (process.gamma == 1).any():
+        promise = "J_i falls short of the optimum by at most tau_i / (1 - gamma_i), for the first two objectives"
+    else:
+        bounds = [
+            f"{name} by at most {taus[i] / (1 - process.gamma[i]):.4g}" for i, name in enumerate(process.objectives[:2])
+        ]
+        promise = f"returns fall short of the optimum: {', '.join(bounds)} (tau / (1 - gamma))"
+    order = _update_tolerance_smaller(algorithm, given, process)
+    return Guarantee("Proposition 1", promise, (*common, _greedy_in_the_limit(algorithm), rule, order))
+
+
+def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
+    if isinstance(world, MOMDP):
+        return world.ordered(order)
+    if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
+        return None
+    columns = order.columns(world.spec.objectives)
+    each = np.full(len(world.spec.objectives), 0.5)  # a signal outside the order needs some discount, too
+    each[columns] = algorithm.gamma
+    return world.momdp(tuple(each)).ordered(order)
+
+
+def _finite(world: Any, process: MOMDP | None) -> Condition:
+    text = "states and actions are finite"
+    if process is not None:
+        return Condition(text, "holds", f"{process.n_states} states, {process.n_actions} actions")
+    finite = isinstance(world.spec.observation, Discrete) and isinstance(world.spec.action, Discrete)
+    return Condition(text, "holds" if finite else "fails", f"{world.spec.observation}, {world.spec.action}")
+
+
+def _bounded(world: Any, process: MOMDP | None) -> Condition:
+    text = "rewards are bounded"
+    if process is None:
+        return Condition(text, "unknown", "the world does not say")
+    largest = f"at most {np.abs(process.outcome_rewards).max():.4g}"
+    if float(getattr(world, "noise", 0.0)) > 0:
+        noise = f"{largest}, but Gaussian noise is unbounded (its variance is finite, which is what the proof uses)"
+        return Condition(text, "fails", noise)
+    return Condition(text, "holds", largest)
+
+
+def _discounts(process: MOMDP | None) -> Condition:
+    text = "every gamma < 1, or every policy ends"
+    if process is None:
+        return Condition(text, "unknown", "the process is not known")
+    largest = process.gamma.max()
+    if largest < 1:
+        return Condition(text, "holds", f"gamma is at most {largest:g}")
+    stuck = int(process.never_ending().sum())
+    if stuck:
+        return Condition(text, "fails", f"gamma is 1, and from {stuck} states a policy can go on for ever")
+    return Condition(text, "holds", "gamma is 1, and every policy ends")
+
+
+def _rates(algorithm: Tabular, process: MOMDP | None) -> tuple[Condition, Condition]:
+    alpha = Condition(
+        "learning rates: sums diverge, sums of squares converge",
+        "holds" if algorithm.alpha.robbins_monro() else "fails",
+        f"alpha is {algorithm.alpha}",
+    )
+    text = "every action is tried for ever in every state"
+    rate = _exploration(algorithm)
+    if not isinstance(algorithm.bandit, EpsilonGreedy):
+        return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as the values let it")
+    if not _sum_diverges(rate):
+        return alpha, Condition(text, "fails", f"the sum of epsilon = {rate} converges")
+    if process is None:
+        return alpha, Condition(text, "unknown", "which states can be reached is not known")
+    missed = _unreachable(process)
+    if missed:
+        return alpha, Condition(text, "fails", f"{missed} states cannot be reached from the first ones")
+    return alpha, Condition(text, "holds", f"epsilon is {rate}, and every state can be reached")
+
+
+def _greedy_in_the_limit(algorithm: Tabular) -> Condition:
+    rate = _exploration(algorithm)
+    name = "epsilon" if isinstance(algorithm.bandit, EpsilonGreedy) else "the temperature"
+    verdict: Verdict = "holds" if rate.vanishes() else "fails"
+    return Condition("the bandit becomes greedy", verdict, f"{name} is {rate}")
+
+
+def _below_gap(name: str, tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
+    text = f"0 < {name} < the smallest gap between actions that differ"
+    if process is None:
+        return Condition(text, "unknown", "the action values are not known")
+    taus = _limits(tolerances, process)
+    if taus is None:
+        return Condition(text, "unknown", "the tolerance follows the learner's estimates")
+    gaps = exact.action_gaps(exact.solve(process, _all_max(process))).deciding
+    parts = [
+        f"{one}: {tau:.3g} against {'no gap' if np.isinf(gap) else f'{gap:.3g}'}"
+        for one, tau, gap in zip(process.objectives, taus, gaps, strict=True)
+    ]
+    holds = all(0 < tau < gap for tau, gap in zip(taus, gaps, strict=True))
+    return Condition(text, "holds" if holds else "fails", "; ".join(parts))
+
+
+def _update_tolerance_smaller(algorithm: Tabular, given: tol.Tolerances, process: MOMDP | None) -> Condition:
+    text = "tau_Q <= tau_B in the end"
+    if algorithm.update_tolerance is None or algorithm.rule in ("sarsa", "expected-sarsa"):
+        return Condition(text, "holds", "they are the same")
+    if process is None:
+        return Condition(text, "unknown", "the action values are not known")
+    bandit, update = _limits(given, process), _limits(algorithm.update_tolerance, process)
+    if bandit is None or update is None:
+        return Condition(text, "unknown", "a tolerance follows the learner's estimates")
+    shown = "; ".join(f"{a:.3g} against {b:.3g}" for a, b in zip(update, bandit, strict=True))
+    return Condition(text, "holds" if (update <= bandit).all() else "fails", shown)
+
+
+def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
+    """The largest tolerance over all states, per objective, as time goes on; None where only a learner could tell."""
+    if tol.needs_spread(tolerances):
+        return None
+    solution = exact.solve(process, _all_max(process))
+    largest = np.zeros(process.n_objectives)
+    inner = tol.slack(tolerances, tol.Moment(time=_FAR))
+
+    def noted(i: int, values: Any, allowed: Any, best: Any) -> Any:
+        tau = inner(i, values, allowed, best)
+        largest[i] = np.max(np.broadcast_to(tau, best.shape)[~process.terminal])
+        return tau
+
+    lex.levels(solution.q.swapaxes(0, 1), noted)
+    return largest
+
+
+def _exploration(algorithm: Tabular) -> Schedule:
+    bandit = algorithm.bandit
+    return bandit.epsilon if isinstance(bandit, EpsilonGreedy) else bandit.temperature
+
+
+def _sum_diverges(rate: Schedule) -> bool:
+    if isinstance(rate, Power):
+        return rate.exponent <= 1 and rate.scale > 0
+    return not rate.vanishes()
+
+
+def _unreachable(process: MOMDP) -> int:
+    """States that no sequence of actions reaches from the initial ones; episodes always start there again."""
+    steps, _ = process.chain(np.full((process.n_states, process.n_actions), 1 / process.n_actions))
+    reached = process.initial > 0
+    for first in np.flatnonzero(reached):
+        found = csgraph.breadth_first_order(steps, first, return_predecessors=False)
+        reached[found] = True
+        if reached.all():
+            break
+    return int((~reached).sum())
+
+
+def _all_max(process: MOMDP) -> str:
+    """The order of a process that is ordered and signed already."""
+    return " > ".join(f"max {name}" for name in process.objectives)

@@ -1,0 +1,139 @@
+"""Questions to a finite MOMDP: how far apart are its actions, what do tolerances, orders and slack cost or buy?"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lexrl import lex
+from lexrl import tolerance as tol
+from lexrl.exact.evaluation import evaluate
+from lexrl.exact.iteration import Solution, solve, tolerances_of
+from lexrl.exact.programs import solve_slack
+from lexrl.lex import Arr
+from lexrl.momdp import MOMDP
+from lexrl.order import Order, as_order
+from lexrl.types import InputError
+
+_MOST_ORDERS = 720
+"""All orders of six objectives."""
+
+
+class ActionGaps(NamedTuple):
+    """How far apart action values are; what is closer than the solution's tie width counts as 0."""
+
+    deciding: Float[Arr, " M"]
+    """`min_s (v_i(s) - max q_i(s, a))` over the `a` of `D_{i-1}(s)` that `D_i(s)` leaves out: the gap that matters. A
+    tolerance below it changes nothing. Infinite where nothing is left out."""
+    literal: Float[Arr, " M"]
+    """`min_{s, a != b} |q_i(s, a) - q_i(s, b)|` over all actions, as the paper's condition 5 has it: 0 where any two
+    tie, whether it matters or not."""
+
+
+def action_gaps(solution: Solution) -> ActionGaps:
+    """The smallest action gap of each objective; ask it of a solution with tolerance 0."""
+    q, sets, ties = solution.q[:, ~solution.terminal], solution.sets[:, ~solution.terminal], solution.certificate.ties
+    short = solution.values[:, ~solution.terminal, None] - q
+    deciding = np.min(short, axis=(1, 2), where=sets[:-1] & ~sets[1:], initial=np.inf)
+    steps = np.diff(np.sort(q, axis=2), axis=2)
+    literal = np.min(steps, axis=(1, 2), initial=np.inf)
+    return ActionGaps(deciding, np.where(literal <= ties, 0.0, literal))
+
+
+class ToleranceRow(NamedTuple):
+    """What one tolerance does."""
+
+    tolerance: Any
+    returns: Float[Arr, " M"]
+    """`J` of the uniform choice among admissible actions, all objectives maximised."""
+    loss: Float[Arr, " M"]
+    """`J*_i - J_i` against tolerance 0; below 0 for an objective that a more important one's tolerance helps."""
+    sizes: Int[Arr, " A"]
+    """How many non-terminal states keep 1, 2, .. A actions in the end."""
+    below_gap: bool
+    """Every set is what it is with tolerance 0; for an absolute tolerance: it is below the deciding gap."""
+
+
+def tolerance_table(momdp: MOMDP, order: Order | str | None, tolerances: Sequence[Any]) -> tuple[ToleranceRow, ...]:
+    """One row for each tolerance, given as `solve` takes it; tolerances written in the order stand aside."""
+    order = without_tolerances(as_order(order, momdp.objectives))
+    exact = solve(momdp, order)
+    return tuple(_tolerance_row(exact, solve(momdp, order, tolerance=one), one) for one in tolerances)
+
+
+def _tolerance_row(exact: Solution, solution: Solution, tolerance: Any) -> ToleranceRow:
+    kept = solution.sets[-1, ~solution.terminal].sum(axis=1)
+    return ToleranceRow(
+        tolerance=tolerance,
+        returns=solution.returns,
+        loss=exact.returns - solution.returns,
+        sizes=np.bincount(kept, minlength=solution.sets.shape[2] + 1)[1:],
+        below_gap=bool((solution.sets == exact.sets).all()),
+    )
+
+
+class OrderRow(NamedTuple):
+    """What one order of the objectives leads to, in the user's objectives: as first given, with the user's signs."""
+
+    order: Order
+    returns: Float[Arr, " M"]
+    price: Float[Arr, " M"]
+    """How much each objective falls short of what it gets when it comes first; never below 0 without tolerances."""
+
+
+def all_orders(momdp: MOMDP, order: Order | str | None, *, tolerance: Any = 0.0) -> tuple[OrderRow, ...]:
+    """The price of priority: the returns under every order of the same objectives; each keeps its own tolerance."""
+    order = as_order(order, momdp.objectives)
+    n = len(order.objectives)
+    if math.factorial(n) > _MOST_ORDERS:
+        raise InputError(
+            f"{n} objectives have {math.factorial(n)} orders; at most {_MOST_ORDERS} are solved: name fewer objectives."
+        )
+    each = tolerances_of(order, tolerance)
+    each = each if isinstance(each, tuple) else (each,) * n
+    places = list(itertools.permutations(range(n)))
+    orders = [Order(tuple(order.objectives[i] for i in place)) for place in places]
+    solved = [solve(momdp, orders[k], tolerance=tuple(each[i] for i in places[k])) for k in range(len(places))]
+    # Back to the places of the order as given.
+    returns = np.stack([one.returns[np.argsort(place)] for one, place in zip(solved, places, strict=True)])
+    first = np.array([place[0] for place in places])
+    best = np.array([np.max(returns[first == i, i]) for i in range(n)])
+    return tuple(
+        OrderRow(one, order.unsigned(achieved), best - achieved) for one, achieved in zip(orders, returns, strict=True)
+    )
+
+
+def gap(momdp: MOMDP, policy: Any, order: Order | str | None = None, tolerance: Any = 0.0) -> lex.Gap:
+    """How far a policy is from the lexicographic optimum, objective by objective.
+
+    The optimum of objective i is the best return *within what the tolerances of the previous ones allow* (policy
+    tolerance). Where discounts differ that is known for tolerance 0 only.
+    """
+    order = as_order(order, momdp.objectives)
+    process = momdp.ordered(order)
+    tolerances = tolerances_of(order, tolerance)
+    achieved = evaluate(process, policy)
+    noise = 1e-10 * np.max(np.abs(achieved.values), axis=1)
+    if len(np.unique(process.gamma)) == 1:
+        optimum = solve_slack(momdp, order, slack=tolerances)
+        return lex.gap(achieved.returns, optimum.best, optimum.slack + noise)
+    if not _zero(tolerances):
+        raise InputError(
+            f"The discounts are {', '.join(f'{gamma:g}' for gamma in process.gamma)} and the tolerance is not 0; a gap "
+            "within tolerance needs one gamma for all objectives: give one, or tolerance 0."
+        )
+    return lex.gap(achieved.returns, solve(momdp, without_tolerances(order)).returns, noise)
+
+
+def without_tolerances(order: Order) -> Order:
+    """The same order, with no tolerance written in it."""
+    return Order(tuple(objective._replace(tolerance=None) for objective in order.objectives))
+
+
+def _zero(tolerances: tol.Tolerances) -> bool:
+    each = tolerances if isinstance(tolerances, tuple) else (tolerances,)
+    one = np.ones(1)
+    return all(np.all(np.asarray(tau(one, one > 0, np.array(1.0), 1, None)) == 0) for tau in each)

@@ -1,0 +1,86 @@
+"""Fresh episodes with a learned policy: nothing is learned, nothing of the training is disturbed."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lexrl.train import keys
+from lexrl.train.keys import Purpose
+from lexrl.train.population import Population, over_members, rewards
+from lexrl.types import Algorithm, Env, InputError, State
+
+
+class Evaluation(NamedTuple):
+    """What each member earned in each episode, in the user's signs."""
+
+    returns: np.ndarray
+    """`[members, episodes, M]`: plain sums, until the task ended or the time was up."""
+    discounted: np.ndarray
+    """`[members, episodes, M]`: the same with discounts."""
+    lengths: np.ndarray
+    """`[members, episodes]`"""
+
+
+def evaluate(
+    people: Population,
+    learners: State,
+    *,
+    episodes: int = 100,
+    gamma: float | tuple[float, ...] = 1.0,
+    greedy: bool = True,
+) -> Evaluation:
+    """Play `episodes` episodes with each member's policy, with randomness that training never sees."""
+    if episodes < 1:
+        raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
+    m = len(people.order.objectives)
+    discount = jnp.broadcast_to(jnp.asarray(gamma, jnp.float32), (m,))
+    played = _play(
+        people.algorithms,
+        people.env,
+        people.seeds,
+        learners,
+        discount,
+        episodes=episodes,
+        greedy=greedy,
+        **people.static,
+    )
+    returns, discounted, lengths = (np.asarray(part)[: people.size] for part in played)
+    return Evaluation(people.order.unsigned(returns), people.order.unsigned(discounted), lengths)
+
+
+@partial(jax.jit, static_argnames=("episodes", "greedy", "own_world", "columns", "signs", "mesh"))
+def _play(algorithms, env, seeds, learners, gamma, *, episodes, greedy, own_world, columns, signs, mesh):
+    def one(algorithm: Algorithm, env: Env, seed: Array, learner: State, gamma: Array) -> Any:
+        def episode(number: Array) -> Any:
+            act, step, reset = (
+                keys.stream(seed, purpose, number)
+                for purpose in (Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP, Purpose.EVALUATE_RESET)
+            )
+
+            def goes_on(carry: Any) -> Array:
+                return carry[-1]
+
+            def turn(carry: Any) -> Any:
+                world, obs, time, total, worth, weight, _ = carry
+                action = algorithm.act(learner, obs, keys.at(act, time), greedy=greedy)
+                answer = env.step(world, action, keys.at(step, time))
+                reward = rewards(answer.signals, columns, signs)
+                on = (answer.discount > 0) & (time + 1 < env.spec.max_steps)
+                return (
+                    answer.state, answer.obs, time + 1, total + reward, worth + weight * reward, weight * gamma, on,
+                )  # fmt: skip
+
+            world, obs = env.reset(reset)
+            zeros = jnp.zeros(len(columns))
+            start = (world, obs, jnp.int32(0), zeros, zeros, jnp.ones(len(columns)), jnp.bool_(True))
+            _, _, time, total, worth, _, _ = jax.lax.while_loop(goes_on, turn, start)
+            return total, worth, time
+
+        return jax.lax.map(episode, jnp.arange(episodes))
+
+    shared = (False, not own_world, False, False, True)
+    return over_members(one, mesh, shared)(algorithms, env, seeds, learners, gamma)

@@ -1,0 +1,172 @@
+import numpy as np
+import pytest
+import quantecon
+from brute_force import best_values, grid, integer_world, order_of, staircase
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lexrl.exact import evaluate, iteration, linear, solve
+from lexrl.momdp import momdp, random_momdp
+from lexrl.tolerance import Absolute, Adaptive, Relative, Rounding
+from lexrl.types import InputError
+
+SEEDS = st.integers(0, 10**6)
+
+
+def agrees(world):
+    solution = solve(world, order_of(world))
+    truth = best_values(world)
+    np.testing.assert_allclose(solution.values, truth, atol=1e-9)
+    np.testing.assert_allclose(solution.returns, truth @ world.initial, atol=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
+def test_equals_enumeration_when_continuing(seed, objectives, ties):
+    agrees(random_momdp(seed, 4, 3, objectives, gamma=0.9, ties=ties))
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
+def test_equals_enumeration_when_episodic_without_discount(seed, objectives, ties):
+    agrees(random_momdp(seed, 5, 3, objectives, gamma=1.0, ties=ties, episodic=True))
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, st.integers(1, 4), st.sampled_from([0.3, 0.9, 0.99]))
+def test_equals_enumeration_where_different_ways_tie(seed, objectives, gamma):
+    agrees(integer_world(seed, objectives, gamma=gamma))
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, st.integers(1, 4))
+def test_equals_enumeration_on_stairs_where_sums_tie(seed, objectives):
+    agrees(staircase(seed, objectives))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_each_objective_may_have_its_own_discount(seed):
+    agrees(random_momdp(seed, 4, 3, 3, gamma=(0.5, 0.95, 0.0), ties=0.7))
+    agrees(random_momdp(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), ties=0.7, episodic=True))
+
+
+def test_ties_that_rounding_tears_apart_are_kept():
+    # 0.1 + 0.2 and 0.3 differ in the last digit; the second objective must still get to choose.
+    transitions = np.zeros((4, 2, 4))
+    transitions[0, 0, 1] = transitions[0, 1, 2] = transitions[1:, :, 3] = 1.0
+    rewards = np.zeros((2, 4, 2))
+    rewards[0, 0], rewards[0, 1], rewards[0, 2] = [0.1, 0.0], 0.2, 0.3
+    rewards[1, 0, 0] = 1.0
+    solution = solve(momdp(transitions, rewards, 1.0, terminal=[3]), "max signal_1 > max signal_2")
+    assert solution.q[0, 0, 0] != solution.q[0, 0, 1]
+    assert solution.sets[1, 0].all()
+    np.testing.assert_array_equal(solution.policy[0], [1.0, 0.0])
+    assert 0 < solution.certificate.noise[0] <= solution.certificate.ties[0] < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_objective_equals_quantecon(seed):
+    world = random_momdp(seed, 40, 4, 1, gamma=0.95)
+    dense = world.transitions.toarray().reshape(40, 4, 40)
+    theirs = quantecon.markov.DiscreteDP(world.rewards[0], dense, 0.95).solve(method="policy_iteration")
+    np.testing.assert_allclose(solve(world).values[0], theirs.v, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", ["dense", "sparse", "iterative", "value"])
+@pytest.mark.parametrize("world", [grid(12), random_momdp(0, 150, 3, 2, gamma=0.9, ties=0.5)], ids=["grid", "random"])
+def test_every_method_gives_the_same_answer(world, method):
+    order = "min cost > max reward" if "cost" in world.objectives else order_of(world)
+    reference, other = solve(world, order), solve(world, order, method=method)
+    errors = reference.certificate.errors + other.certificate.errors
+    assert (np.abs(reference.values - other.values) <= errors[:, None]).all()
+    np.testing.assert_array_equal(reference.sets, other.sets)
+
+
+def test_linear_systems_are_solved_as_their_shape_asks():
+    assert linear.choose(grid(40)) == "sparse"
+    assert linear.choose(random_momdp(0, 200, 2, 1)) == "dense"
+    assert linear.choose(random_momdp(0, 2000, 2, 1, successors=5)) == "iterative"
+
+
+def test_large_sparse_worlds_need_no_dense_matrix():
+    world = random_momdp(0, 3000, 3, 2, gamma=0.95, successors=5, ties=0.5)
+    solution = solve(world, order_of(world))
+    assert (solution.certificate.errors < 1e-11).all()
+    assert (solution.certificate.margins > solution.certificate.ties).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("gamma", [0.9, 1.0])
+def test_the_certificate_bounds_the_error_of_a_solution_stopped_early(seed, gamma, monkeypatch):
+    world = random_momdp(seed, 20, 3, 1, gamma=gamma, episodic=True)
+    truth = solve(world)
+    monkeypatch.setattr(iteration, "_VALUE_PRECISION", 1e-2)
+    early = solve(world, method="value")
+    error = np.max(np.abs(early.values - truth.values))
+    assert 1e-6 < error <= early.certificate.errors[0] < 1.0
+    assert truth.certificate.errors[0] < 1e-12
+
+
+def test_the_certificate_speaks_in_sentences():
+    world = random_momdp(0, 10, 3, 2, ties=0.5)
+    text = str(solve(world, "max signal_1 > min signal_2"))
+    assert "max signal_1 > min signal_2" in text
+    assert "signal_2: values are within" in text
+
+
+def one_state(*actions, gamma=0.5):
+    """One state that loops; one row of rewards for each action."""
+    rewards = np.array(actions, float).T[:, None, :]
+    return momdp(np.ones((1, len(actions), 1)), rewards, gamma)
+
+
+def test_tolerances_by_hand():
+    # v_1 = 10 / (1 - 0.5) = 20, so q_1 = (20, 19, 17).
+    world = one_state((10, 0), (9, 1), (7, 5))
+    order = "max signal_1 > max signal_2"
+    kept = {
+        (Absolute(0.5),): [1, 0, 0],
+        (Absolute(1.0),): [0, 1, 0],
+        (Relative(0.05),): [0, 1, 0],
+        (Relative(0.15),): [0, 0, 1],
+        (Rounding(4.0),): [0, 1, 0],
+        (Rounding(10.0),): [0, 0, 1],
+    }
+    for (tolerance,), expected in kept.items():
+        policy = solve(world, order, tolerance=(tolerance, Absolute(0.0))).policy[0]
+        np.testing.assert_array_equal(policy, expected, err_msg=str(tolerance))
+
+
+def test_tolerances_written_in_the_order_come_first():
+    world = one_state((10, 0), (9, 1), (7, 5))
+    solution = solve(world, "max signal_1 ±5% > max signal_2", tolerance=0.0)
+    np.testing.assert_array_equal(solution.sets[1, 0], [True, True, False])
+    np.testing.assert_allclose(solution.values[:, 0], [20.0, 2.0])
+
+
+def test_action_values_of_every_action_stay_in_the_sets_afterwards():
+    # Objective 2 may use action 0 only, so its q is r_2(a) + 0.5 * 0.
+    world = one_state((10, 0), (9, 1), (7, 5))
+    solution = solve(world, "max signal_1 > max signal_2")
+    np.testing.assert_allclose(solution.q[:, 0], [[20.0, 19.0, 17.0], [0.0, 1.0, 5.0]])
+
+
+def test_bad_input_is_answered_in_a_sentence():
+    world = random_momdp(0, 5, 2, 2)
+    order = order_of(world)
+    with pytest.raises(InputError, match="solve_average"):
+        solve(random_momdp(0, 5, 2, 2, gamma=1.0), order)
+    stay_or_go = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
+    with pytest.raises(InputError, match="some policy never reaches"):
+        solve(momdp(stay_or_go, np.zeros((1, 2, 2)), 1.0, terminal=[1]))
+    with pytest.raises(InputError, match="3 tolerances were given for 2"):
+        solve(world, order, tolerance=(0.1, 0.1, 0.1))
+    with pytest.raises(InputError, match="estimation errors"):
+        solve(world, order, tolerance=Adaptive())
+    with pytest.raises(InputError, match="order is needed"):
+        solve(world)
+    with pytest.raises(InputError, match="shape"):
+        evaluate(world, np.ones((4, 2)) / 2, order)
+    with pytest.raises(InputError, match="sums to 2"):
+        evaluate(world, np.ones((5, 2)), order)

@@ -1,0 +1,185 @@
+import numpy as np
+import pytest
+from brute_force import (
+    all_policies,
+    best_values,
+    chain_of,
+    grid,
+    integer_world,
+    lexicographic_best,
+    order_of,
+    staircase,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lexrl.exact import average_returns, evaluate, solve, solve_average, solve_slack
+from lexrl.momdp import momdp, random_momdp
+from lexrl.types import InputError
+
+SEEDS = st.integers(0, 10**6)
+
+
+def agrees(world):
+    program = solve_slack(world, order_of(world))
+    truth = lexicographic_truth(world)
+    np.testing.assert_allclose(program.returns, truth, atol=1e-8)
+    np.testing.assert_allclose(program.best, truth, atol=1e-8)
+    assert (np.abs(program.gaps) < 1e-9).all()
+
+
+def lexicographic_truth(world):
+    return best_values(world) @ world.initial
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
+def test_without_slack_equals_enumeration(seed, objectives, ties):
+    agrees(random_momdp(seed, 4, 3, objectives, gamma=0.9, ties=ties))
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(1, 4))
+def test_without_slack_equals_enumeration_where_ways_tie(seed, objectives):
+    agrees(integer_world(seed, objectives))
+    agrees(staircase(seed, objectives))
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_without_slack_equals_enumeration_when_starts_are_few(seed):
+    # Many states are never visited: degenerate programs.
+    world = integer_world(seed, 3)
+    start = momdp(world.transitions, world.rewards, 0.9, initial=[1.0, 0.0, 0.0, 0.0])
+    agrees(start)
+
+
+def test_without_slack_nothing_moves_at_the_tenth_objective():
+    world = random_momdp(2, 60, 4, 10, gamma=0.95, ties=0.8)
+    order = order_of(world)
+    np.testing.assert_allclose(solve_slack(world, order).returns, solve(world, order).returns, rtol=0, atol=1e-11)
+
+
+def test_where_nothing_comes_the_policy_is_lexicographic_too():
+    world = grid(8)
+    order = "min cost > max reward"
+    program, solution = solve_slack(world, order), solve(world, order)
+    assert (program.occupancy.sum(axis=1) == 0).any()
+    assert solution.sets[-1][program.policy > 0].all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS, st.integers(2, 3), st.booleans())
+def test_slack_is_kept_and_used(seed, objectives, episodic):
+    world = random_momdp(seed, 6, 3, objectives, gamma=1.0 if episodic else 0.9, episodic=episodic)
+    program = solve_slack(world, order_of(world), slack=0.1)
+    assert (program.returns >= program.best - program.slack - 1e-8).all()
+    assert (np.abs(program.gaps) < 1e-7).all()
+    np.testing.assert_allclose(program.returns, evaluate(world, program.policy).returns)
+    np.testing.assert_allclose(program.returns, np.einsum("msa,sa->m", world.rewards, program.occupancy), atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_slack_buys_is_concave_and_its_slope_is_the_price(seed):
+    world = random_momdp(seed, 8, 3, 2, gamma=0.9)
+    slacks = np.linspace(0.01, 2.0, 12)
+    programs = [solve_slack(world, order_of(world), slack=(e, 0.0)) for e in slacks]
+    bought = np.array([program.best[1] for program in programs])
+    prices = np.array([program.prices[1, 0] for program in programs])
+    assert (np.diff(bought) >= -1e-9).all()
+    assert (np.diff(bought, 2) <= 1e-9).all()
+    # A concave curve lies below its tangents, everywhere.
+    tangents = bought[:, None] + prices[:, None] * (slacks[None] - slacks[:, None])
+    assert (tangents >= bought[None] - 1e-8).all()
+    step = 1e-6
+    ahead = solve_slack(world, order_of(world), slack=(slacks[5] + step, 0.0)).best[1]
+    behind = solve_slack(world, order_of(world), slack=(slacks[5] - step, 0.0)).best[1]
+    assert (ahead - bought[5]) / step - 1e-3 <= prices[5] <= (bought[5] - behind) / step + 1e-3
+
+
+def test_a_third_objective_cannot_undo_the_second_within_slack():
+    # Level 2 has slack to use and no slack to give: level 3 must keep both J_2 and the slack row it was bought with.
+    for seed in range(10):
+        world = random_momdp(seed, 8, 3, 3, gamma=0.9, ties=0.5)
+        program = solve_slack(world, "max signal_1 ±0.2 > max signal_2 > max signal_3")
+        assert abs(program.returns[1] - program.best[1]) < 1e-8
+        assert program.returns[0] >= program.best[0] - 0.2 - 1e-8
+        two = solve_slack(world, "max signal_1 ±0.2 > max signal_2")
+        assert abs(two.best[1] - program.best[1]) < 1e-8
+
+
+def test_relative_slack_by_hand():
+    # One state, gamma 0.5: J_1 = 20 for action 0 and 10 for action 1; 25% of 20 is a mixture of half and half.
+    world = momdp(np.ones((1, 2, 1)), np.array([[[10.0, 5.0]], [[0.0, 1.0]]]), 0.5)
+    program = solve_slack(world, "max signal_1 ±25% > max signal_2")
+    np.testing.assert_allclose(program.policy, [[0.5, 0.5]], atol=1e-9)
+    np.testing.assert_allclose(program.returns, [15.0, 1.0], atol=1e-9)
+    np.testing.assert_allclose(program.prices, [[0.0, 0.0], [0.2, 0.0]], atol=1e-9)
+    np.testing.assert_allclose(program.slack, [5.0, 0.0])
+
+
+def test_the_size_of_rewards_does_not_matter():
+    world = random_momdp(0, 10, 3, 3, ties=0.5)
+    scaled = momdp(world.transitions, world.rewards * np.array([1e6, 1e-6, 1.0])[:, None, None], 0.9)
+    one = solve_slack(world, order_of(world), slack=("5%", "5%", "0"))
+    other = solve_slack(scaled, order_of(world), slack=("5%", "5%", "0"))
+    np.testing.assert_allclose(other.returns, one.returns * [1e6, 1e-6, 1.0], rtol=1e-7)
+
+
+def all_gains(world):
+    """Averages of every deterministic policy, `[n, M]`, by a long power of its chain made aperiodic."""
+    policies = all_policies(world)
+    chains = 0.5 * chain_of(world, policies) + 0.5 * np.eye(world.n_states)
+    stationary = np.linalg.matrix_power(chains, 2**14)[:, 0]
+    rewards = world.rewards[:, np.arange(world.n_states), policies]
+    return np.einsum("ns,mns->nm", stationary, rewards)
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
+def test_limit_averages_equal_enumeration(seed, objectives, ties):
+    world = random_momdp(seed, 4, 3, objectives, successors=4, ties=ties)
+    program = solve_average(world, order_of(world))
+    np.testing.assert_allclose(program.returns, lexicographic_best(all_gains(world)), atol=1e-9)
+    assert (np.abs(program.gaps) < 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_limit_averages_with_slack(seed):
+    world = random_momdp(seed, 6, 3, 2, successors=6)
+    program = solve_average(world, order_of(world), slack=(0.05, 0.0))
+    assert program.returns[0] >= program.best[0] - 0.05 - 1e-9
+    assert program.best[1] >= solve_average(world, order_of(world)).best[1] - 1e-9
+    np.testing.assert_allclose(program.returns, average_returns(world, program.policy))
+    assert abs(program.occupancy.sum() - 1) < 1e-9
+
+
+def test_limit_averages_are_the_end_of_discounting():
+    world = random_momdp(0, 6, 3, 1, successors=6, gamma=0.999999)
+    np.testing.assert_allclose(solve_average(world).best, solve(world).returns * 1e-6, atol=1e-4)
+
+
+def test_limit_averages_where_states_are_left_for_ever():
+    # State 0 leads to the loop of states 1 and 2 and never comes back.
+    transitions = np.zeros((3, 2, 3))
+    transitions[0, :, 1] = transitions[1, :, 2] = transitions[2, :, 1] = 1.0
+    rewards = np.zeros((2, 3, 2))
+    rewards[0, 0, 1] = 7.0
+    rewards[0, 1] = [1.0, 1.0]
+    rewards[1, 1] = [0.0, 4.0]
+    program = solve_average(momdp(transitions, rewards, 0.9), "max signal_1 > max signal_2")
+    np.testing.assert_allclose(program.returns, [0.5, 2.0])
+    np.testing.assert_array_equal(program.policy[:2], [[0.0, 1.0], [0.0, 1.0]])
+
+
+def test_bad_input_is_answered_in_a_sentence():
+    with pytest.raises(InputError, match="one gamma"):
+        solve_slack(random_momdp(0, 5, 2, 2, gamma=(0.9, 0.8)), "max signal_1 > max signal_2")
+    with pytest.raises(InputError, match="solve_average"):
+        solve_slack(random_momdp(0, 5, 2, 1, gamma=1.0))
+    with pytest.raises(InputError, match="terminal"):
+        solve_average(random_momdp(0, 5, 2, 1, episodic=True))
+    with pytest.raises(InputError, match="classes that never meet"):
+        solve_average(momdp(np.eye(2)[:, None], np.zeros((1, 2, 1)), 0.9))
+    with pytest.raises(InputError, match="3 tolerances"):
+        solve_slack(random_momdp(0, 5, 2, 1), slack=(1.0, 2.0, 3.0))
