@@ -398,9 +398,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("shape", [(5, 3), (2, 3), (0, 3)])
     def test_shape_of_sparse_transitions(self, shape):
-        sentence = (
-            f"The sparse transition matrix has shape {shape}; it needs one row for each (state, action): [S * A, S]."
-        )
+        sentence = f"The sparse transitions have shape {shape}; they need a row for each state and action, [S * A, S]."
         with pytest.raises(InputError, match=re.escape(sentence)):
             tiny(transitions=sp.csr_array(shape))
 

@@ -39,9 +39,9 @@ def levels(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) ->
     A NaN is never admissible while any number is left to choose; where nothing but NaN is left, the set stays as it was
     and the best value is NaN, so that the fault is seen by whoever looks at the value.
     """
-    xp = q.__array_namespace__()
     if not callable(slack) and len(slack) != q.shape[-2]:
         raise InputError(f"There are {len(slack)} tolerances for {q.shape[-2]} objectives; give one for each.")
+    xp = q.__array_namespace__()
     tau = slack if callable(slack) else lambda i, values, allowed, best: slack[i]
     allowed = xp.ones(q.shape[:-2] + q.shape[-1:], dtype=bool)
     sets, bests = [allowed], []

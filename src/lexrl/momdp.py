@@ -255,7 +255,7 @@ def _matrix(transitions: Any) -> tuple[Any, int, int]:
         n_rows, n_states = transitions.shape
         if n_rows == 0 or n_rows % n_states:
             raise InputError(
-                f"The sparse transition matrix has shape {transitions.shape}; it needs a row for each state and action: "
+                f"The sparse transitions have shape {transitions.shape}; they need a row for each state and action, "
                 "[S * A, S]."
             )
         return sp.csr_array(transitions), n_states, n_rows // n_states

@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -12,9 +13,10 @@ import numpy as np
 from lexrl import exact, lex
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.train import compiled
+from lexrl.train import compiled, keys
 from lexrl.train.compiled import Chunk, Seat
 from lexrl.train.evaluate import Evaluation, evaluate
+from lexrl.train.keys import Purpose
 from lexrl.train.population import Population, Worlds, population
 from lexrl.types import Algorithm, Env, InputError
 
@@ -57,10 +59,13 @@ class Result:
         """The state of one seed's learner."""
         return jax.tree.map(lambda leaf: leaf[place], self.seats.learner)
 
-    def policy(self, place: int = 0) -> np.ndarray:
-        """One seed's greedy policy as a table `[S, A]`."""
-        algorithm = jax.tree.map(lambda leaf: leaf[place], self.people.algorithms)
-        return np.asarray(algorithm.policy(self.learner(place)), float)
+    def policies(self) -> np.ndarray:
+        """Each seed's greedy policy as a table: `[seeds, S, A]`."""
+        tables = jax.vmap(lambda algorithm, learner: algorithm.policy(learner))(
+            self.people.algorithms, self.seats.learner
+        )
+        exactly = np.asarray(tables, float)[: self.people.size]
+        return exactly / exactly.sum(axis=-1, keepdims=True)
 
     def evaluate(
         self, episodes: int = 100, *, gamma: float | tuple[float, ...] = 1.0, greedy: bool = True
@@ -73,8 +78,7 @@ class Result:
         each = [process] * self.people.size if isinstance(process, MOMDP) else list(process)
         if len(each) != self.people.size:
             raise InputError(f"{len(each)} processes were given for {self.people.size} seeds; give one, or one each.")
-        # Policies that differ by rounding only would still be told apart by a tolerance of 0: they are normalised.
-        policies = [_normalised(self.policy(i)) for i in range(self.people.size)]
+        policies = self.policies()
         return [exact.gap(one, policy, self.run.order, tolerance) for one, policy in zip(each, policies, strict=True)]
 
     def table(self) -> list[dict[str, Any]]:
@@ -119,6 +123,8 @@ def plan(
         raise InputError(f"{steps:g} steps cannot be trained; give a whole number from 1 on.")
     several = isinstance(algorithm, Sequence)
     each = [with_order(one, order) for one in (algorithm if several else [algorithm])]
+    for one in each:  # what does not fit this world is said now, before anything is compiled or written
+        jax.eval_shape(partial(one.init, order.spec(world.spec)), keys.stream(0, Purpose.INIT))
     return Run(each if several else each[0], env, order, chosen, int(steps), chunks)
 
 
@@ -180,7 +186,3 @@ def train(
         watch: called after each of them.
     """
     return execute(plan(algorithm, env, order, seeds, steps, chunks), watch)
-
-
-def _normalised(policy: np.ndarray) -> np.ndarray:
-    return policy / policy.sum(axis=1, keepdims=True)

@@ -4,7 +4,7 @@ Letters in every file: `T` steps, `N` worlds side by side, `M` objectives, `A` a
 maximised; a cost is an objective with its sign turned. Objective 0 is the most important one.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jax import Array
 
@@ -73,6 +73,7 @@ class Transition(NamedTuple):
     """An episode ended here, for whatever reason."""
 
 
+@runtime_checkable
 class Env(Protocol):
     """A world written in JAX: pure functions of their arguments, fit for `jit` and `vmap`."""
 
@@ -82,6 +83,7 @@ class Env(Protocol):
     def step(self, state: State, action: Array, key: Array) -> Step: ...
 
 
+@runtime_checkable
 class Algorithm(Protocol):
     """Hyper-parameters and three verbs; everything that changes lives in the `State` they hand around.
 

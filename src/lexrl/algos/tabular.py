@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import tyro
 from jax import Array
 from jaxtyping import Float, Int
 
@@ -36,6 +37,9 @@ class EpsilonGreedy(eqx.Module):
 
     epsilon: Schedule = eqx.field(converter=as_schedule, default=Constant(0.05))
 
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon}"
+
     def probabilities(self, q: Array, tau: lex.Slack, visits: Array) -> Array:
         return lex.epsilon_greedy(q, tau, self.epsilon(visits))
 
@@ -45,8 +49,27 @@ class Softmax(eqx.Module):
 
     temperature: Schedule = eqx.field(converter=as_schedule, default=Constant(0.05))
 
+    def __str__(self) -> str:
+        return f"softmax {self.temperature}"
+
     def probabilities(self, q: Array, tau: lex.Slack, visits: Array) -> Array:
         return lex.softmax(q, tau, self.temperature(visits))
+
+
+Bandit = EpsilonGreedy | Softmax
+
+
+def as_bandit(given: Any) -> Any:
+    """Text is read as people write it: `epsilon 0.05`, `epsilon 100/n`, `softmax n^-0.3`."""
+    if not isinstance(given, str):
+        return given
+    kind, _, rate = given.strip().partition(" ")
+    if kind not in ("epsilon", "softmax") or not rate:
+        raise InputError(
+            f"The bandit {given!r} cannot be read; write 'epsilon 0.05', 'epsilon 100/n' or 'softmax 0.1'."
+        )
+    schedule = as_schedule(rate)
+    return EpsilonGreedy(schedule) if kind == "epsilon" else Softmax(schedule)
 
 
 class State(NamedTuple):
@@ -64,23 +87,23 @@ class State(NamedTuple):
 class Tabular(eqx.Module):
     """A tabular lexicographic learner; `q_learning(...)` and its siblings below set the rule."""
 
-    rule: Rule = eqx.field(static=True, default="q-learning")
-    """Which update rule."""
+    rule: tyro.conf.Suppress[Rule] = eqx.field(static=True, default="q-learning")
+    """Which update rule; on the command line the name of the algorithm says it."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
     alpha: Schedule = eqx.field(converter=as_schedule, default=Constant(0.01))
-    """Learning rate, as a schedule in n(s, a)."""
-    bandit: EpsilonGreedy | Softmax = EpsilonGreedy()
-    """How actions are picked while learning."""
+    """Learning rate, in the visits n to a state and action: 0.01, n^-0.7, 10/n, 1 to 0.01 in 1e5."""
+    bandit: Bandit = eqx.field(converter=as_bandit, default=EpsilonGreedy())
+    """How actions are picked while learning: 'epsilon 0.05' or 'softmax 0.1', in the visits n to a state."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01))
-    """The bandit's tolerance (tau_B), and the update's unless it has its own. Careful with one that shrinks to 0: if it
-    does so faster than Q converges, lower objectives never get their say."""
+    """What an objective may lose for the next one: 0.01, 5% of the best value, '0.01 + 5%'; one, or one each. Careful
+    with one that shrinks to 0: if it does so faster than Q converges, lower objectives never get their say."""
     update_tolerance: Tolerances | None = eqx.field(
         converter=lambda given: None if given is None else as_tolerance(given), default=None
     )
-    """The update's tolerance (tau_Q); Proposition 1 wants it no larger than the bandit's."""
+    """Another tolerance for the update (tau_Q) than for the bandit (tau_B); theory wants it no larger."""
     initial: tuple[float, ...] | float = 0.0
-    """First Q-values, one for all objectives or one each; high ones make the learner explore."""
+    """First Q-values: one for all objectives, or one each; high ones make the learner explore."""
 
     @property
     def rollout(self) -> int:

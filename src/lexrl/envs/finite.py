@@ -1,7 +1,5 @@
 """Any finite MOMDP as a world to learn in."""
 
-import math
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,26 +7,26 @@ import numpy as np
 import scipy.sparse as sp
 from jax import Array
 
+from lexrl.backend import once
 from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.types import Discrete, InputError, Spec, Step
 
 
 class FiniteWorld(eqx.Module):
-    """Samples a finite MOMDP. Each (s, a) has `K` slots, one for each possible successor; unused ones are never drawn.
+    """Samples a finite MOMDP. Each (s, a) has `K` slots, one for each possible successor; spare ones are never drawn.
+
+    Slots are drawn by Walker's alias method: pick one of `K` evenly, keep it with its own probability, else take the
+    one it refers to. That is two look-ups however many successors there are, and what is needed next lies beside them.
 
     On the host the arrays are float64, so that `momdp()` gives back what went in; a device keeps them in float32.
     """
 
-    cumulative: Array | np.ndarray
-    """`[S, A, K]`: the probability of this slot or an earlier one; infinite from the last used slot on."""
-    successor: Array | np.ndarray
-    """`[S, A, K]`"""
-    signals: Array | np.ndarray
-    """`[S, A, K, M]`"""
+    slots: Array | np.ndarray
+    """`[S, A, K, 3 + M]`: how likely a slot is kept, the slot it refers to otherwise, its successor, its signals."""
     terminal: Array | np.ndarray
     """`[S]`"""
     initial: Array | np.ndarray
-    """`[S]`, cumulative like the rows."""
+    """`[S, 2]`: the lottery of first states."""
     noise: float
     """Standard deviation of the Gaussian noise added to each signal."""
     names: tuple[str, ...] = eqx.field(static=True)
@@ -36,34 +34,35 @@ class FiniteWorld(eqx.Module):
 
     @property
     def spec(self) -> Spec:
-        n_states, n_actions = self.successor.shape[:2]
+        n_states, n_actions = self.slots.shape[:2]
         return Spec(Discrete(n_states), Discrete(n_actions), self.names, self.max_steps)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
-        state = _slot(lambda k: jnp.asarray(self.initial)[k], self.initial.shape[0], jax.random.uniform(key))
+        first = jnp.asarray(self.initial)
+        state = _draw(lambda slot: first[slot], first.shape[0], *jax.random.uniform(key, (2,)))
         return state, state
 
     def step(self, state: Array, action: Array, key: Array) -> Step:
-        n_objectives = self.signals.shape[-1]
-        pairs = (n_objectives + 1) // 2
-        draws = jax.random.uniform(key, (1 + 2 * pairs,))
-        slot = _slot(lambda k: jnp.asarray(self.cumulative)[state, action, k], self.successor.shape[-1], draws[0])
-        successor = jnp.asarray(self.successor)[state, action, slot]
-        noise = _normal(draws[1 : 1 + pairs], draws[1 + pairs :])[:n_objectives]
-        signals = jnp.asarray(self.signals)[state, action, slot] + self.noise * noise
+        slots = jnp.asarray(self.slots)
+        m = len(self.names)
+        pairs = (m + 1) // 2
+        draws = once(jax.random.uniform(key, (2 + 2 * pairs,)), state >= 0)
+        slot = _draw(lambda slot: slots[state, action, slot, :2], slots.shape[2], draws[0], draws[1])
+        outcome = slots[state, action, slot, 2:]
+        successor = outcome[0].astype(jnp.int32)
+        signals = outcome[1:] + self.noise * _normal(draws[2 : 2 + pairs], draws[2 + pairs :])[:m]
         return Step(successor, successor, signals, jnp.where(jnp.asarray(self.terminal)[successor], 0.0, 1.0))
 
     def momdp(self, gamma: float | tuple[float, ...] = 0.99) -> MOMDP:
         """The process this world samples, for the exact solver (noise has mean 0 and does not show there)."""
-        n_states, n_actions, n_slots = self.successor.shape
-        heights = np.minimum(np.asarray(self.cumulative, float).reshape(-1, n_slots), 1.0)
-        probability = np.diff(heights, axis=1, prepend=0.0)
+        n_states, n_actions, n_slots, width = self.slots.shape
+        slots = np.asarray(self.slots, float).reshape(-1, n_slots, width)
+        probability = _chances(slots[..., :2])
         used = probability > 0
         indptr = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
-        columns = np.asarray(self.successor).reshape(-1, n_slots)[used]
+        columns, signals = slots[used][:, 2].astype(np.int32), slots[used][:, 3:]
         matrix = sp.csr_array((probability[used], columns, indptr), shape=(n_states * n_actions, n_states))
-        signals = np.asarray(self.signals, float).reshape(*probability.shape, -1)[used]
-        first = np.diff(np.minimum(np.asarray(self.initial, float), 1.0), prepend=0.0)
+        first = _chances(np.asarray(self.initial, float)[None])[0]
         return from_outcomes(
             matrix, signals, n_actions, gamma, initial=first, terminal=np.asarray(self.terminal), objectives=self.names
         )
@@ -79,44 +78,72 @@ def finite_world(momdp: MOMDP, *, noise: float = 0.0, max_steps: int = 100) -> F
     """
     if max_steps < 1:
         raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
+    if not noise >= 0:
+        raise InputError(f"The noise is {noise:g}; a standard deviation must be 0 or more.")
     matrix = momdp.transitions
     counts = np.diff(matrix.indptr)
-    n_slots = int(counts.max())
-    where = np.arange(n_slots)[None, :] < counts[:, None]
-    shape = (momdp.n_states, momdp.n_actions, n_slots)
+    where = np.arange(int(counts.max()))[None, :] < counts[:, None]
     probability = np.zeros(where.shape)
     probability[where] = matrix.data
-    successor = np.zeros(where.shape, np.int32)
-    successor[where] = matrix.indices
-    signals = np.zeros((*where.shape, momdp.n_objectives))
-    signals[where] = momdp.outcome_rewards
+    outcomes = np.zeros((*where.shape, 1 + momdp.n_objectives))
+    outcomes[where] = np.column_stack([matrix.indices, momdp.outcome_rewards])
+    slots = np.concatenate([_lottery(probability), outcomes], axis=-1)
     return FiniteWorld(
-        cumulative=_open_ended(np.cumsum(probability, axis=1), probability).reshape(shape),
-        successor=successor.reshape(shape),
-        signals=signals.reshape(*shape, -1),
+        slots=slots.reshape(momdp.n_states, momdp.n_actions, *slots.shape[1:]),
         terminal=momdp.terminal,
-        initial=_open_ended(np.cumsum(momdp.initial)[None], momdp.initial[None])[0],
+        initial=_lottery(momdp.initial[None])[0],
         noise=noise,
         names=momdp.objectives,
         max_steps=max_steps,
     )
 
 
-def _open_ended(cumulative: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """Rounding must never let a draw pass the last possible slot: from there on the height is infinite."""
-    last = probability.shape[1] - 1 - np.argmax(probability[:, ::-1] > 0, axis=1)
-    return np.where(np.arange(probability.shape[1]) >= last[:, None], np.inf, cumulative)
+def _lottery(probability: np.ndarray) -> np.ndarray:
+    """Alias tables for rows of probabilities `[R, K]`, all rows in step: `[R, K, 2]`.
+
+    A slot that is less likely than 1 / K gives what it leaves over to one that is more likely, which may become a
+    light one in turn; every turn settles one slot of every row.
+    """
+    n_rows, n_slots = probability.shape
+    rows = np.arange(n_rows)
+    weight = probability / probability.sum(axis=1, keepdims=True) * n_slots
+    heaviest = np.argmax(weight, axis=1)
+    queue = np.argsort(weight >= 1, axis=1, kind="stable")  # the light slots, then the heavy ones
+    n_light = (weight < 1).sum(axis=1)
+    light, heavy = np.zeros(n_rows, int), n_light.copy()
+    giver = queue[:, 0].copy()
+    refers = np.tile(np.arange(n_slots), (n_rows, 1))
+    active = (n_light > 0) & (heavy < n_slots)
+    while active.any():
+        r = rows[active]
+        taker = queue[r, heavy[r]]
+        refers[r, giver[r]] = taker
+        weight[r, taker] -= 1 - weight[r, giver[r]]
+        spent = weight[r, taker] < 1
+        light[r] += ~spent
+        heavy[r] += spent
+        giver[r] = np.where(spent, taker, queue[r, np.minimum(light[r], n_slots - 1)])
+        active[r] = (heavy[r] < n_slots) & (spent | (light[r] < n_light[r]))
+    # Rounding leaves a few slots unsettled at about 1; an impossible one must not become possible that way.
+    unsettled = (refers == np.arange(n_slots)) & (probability <= 0)
+    refers = np.where(unsettled, heaviest[:, None], refers)
+    own = refers == np.arange(n_slots)
+    return np.stack([np.where(own, 1.0, np.where(unsettled, 0.0, weight)), refers.astype(float)], axis=-1)
 
 
-def _slot(height, n_slots: int, draw: Array) -> Array:
-    """The first slot whose height exceeds the draw, by bisection with a fixed number of steps."""
-    low = jnp.int32(0)
-    for power in reversed(range(max(1, math.ceil(math.log2(n_slots + 1))))):
-        middle = low + (1 << power)
-        inside = middle <= n_slots
-        passed = inside & (height(jnp.minimum(middle, n_slots) - 1) <= draw)
-        low = jnp.where(passed, middle, low)
-    return low
+def _chances(lottery: np.ndarray) -> np.ndarray:
+    """The probabilities `[R, K]` that alias tables `[R, K, 2]` stand for."""
+    keep, refers = lottery[..., 0], lottery[..., 1].astype(int)
+    total = keep.copy()
+    np.add.at(total, (np.arange(len(keep))[:, None], refers), np.where(refers == np.arange(keep.shape[1]), 0, 1 - keep))
+    return total / total.sum(axis=1, keepdims=True)
+
+
+def _draw(lottery, n_slots: int, which: Array, keeps: Array) -> Array:
+    """A slot from two uniform draws."""
+    slot = jnp.minimum((which * n_slots).astype(jnp.int32), n_slots - 1)
+    keep, refers = lottery(slot)
+    return jnp.where(keeps < keep, slot, refers.astype(jnp.int32))
 
 
 def _normal(radius: Array, angle: Array) -> Array:

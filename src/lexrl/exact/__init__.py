@@ -15,7 +15,7 @@ from lexrl.exact.critical import SlackPoint, critical_slack
 from lexrl.exact.evaluation import Evaluation, TimedEvaluation, evaluate, evaluate_horizon
 from lexrl.exact.horizon import HorizonSolution, solve_horizon
 from lexrl.exact.iteration import Solution, solve
-from lexrl.exact.programs import ProgramSolution, solve_slack
+from lexrl.exact.programs import ProgramSolution, occupancy, solve_slack
 
 __all__ = [
     "ActionGaps",
@@ -35,6 +35,7 @@ __all__ = [
     "evaluate",
     "evaluate_horizon",
     "gap",
+    "occupancy",
     "solve",
     "solve_average",
     "solve_horizon",

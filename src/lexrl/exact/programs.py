@@ -252,11 +252,11 @@ def mixture(
 ) -> Float[np.ndarray, "S A"]:
     """The stationary policy that is worth what `first` is with probability `1 - share` and `second` with `share`: the
     one that has the same mixture of their occupancies."""
-    both = [_occupancy(world.process, policy) for policy in (first, second)]
+    both = [occupancy(world.process, policy) for policy in (first, second)]
     return _policy((1 - share) * both[0] + share * both[1], np.argmax(first, axis=1))
 
 
-def _occupancy(process: MOMDP, policy: Float[np.ndarray, "S A"]) -> Float[np.ndarray, "S A"]:
+def occupancy(process: MOMDP, policy: Float[np.ndarray, "S A"]) -> Float[np.ndarray, "S A"]:
     """`x(s, a) = d(s) policy(a | s)` with `d = initial + gamma P' d`."""
     chain, _ = process.chain(policy)
     transposed = sp.csr_array(chain.T)

@@ -1,0 +1,1 @@
+"""Pictures from plain arrays; nothing here knows how the numbers came about."""

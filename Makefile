@@ -1,0 +1,52 @@
+# Two commands do everything: `make demo` and `make test`. Nothing is written outside this folder and the user's cache.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: demo test test-slow bench docs format clean
+
+ORDER := "min cost > max reward"
+
+demo: $(VENV)/.base  ## install, solve GridNav exactly, train on a small one, and say where to look
+	$(BIN)/lexrl solve grid-nav --seed 22 --order $(ORDER) --out demo/exact
+	$(BIN)/lexrl train q-learning grid-nav --size 8 --seed 3 --order $(ORDER) --gamma 0.95 --alpha n^-0.7 \
+		--bandit "epsilon 0.3" --tolerance 0.02 --seeds 30 --steps 1e6 --out demo/q-learning
+
+test: $(VENV)/.test  ## everything the project checks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/.test  ## the long versions of the theory tests
+	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.bench  ## speed, as ratios within one run
+	$(BIN)/python benchmarks/tabular.py
+	$(BIN)/python benchmarks/exact.py
+
+docs: $(VENV)/.docs  ## the documentation as HTML, in docs/_build
+	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
+
+format: $(VENV)/.test
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks
+
+clean:
+	rm -rf $(VENV) docs/_build .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "lexrl needs Python 3.11 or newer; $(PYTHON) is older: say which with 'make PYTHON=python3.12 ...'"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,135 @@
+"""Pictures: each function takes plain arrays and gives a PNG as bytes.
+
+Colours are Okabe and Ito's, which people with any colour vision can tell apart.
+"""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
+)  # fmt: skip
+INK, FAINT = "#222222", "#BBBBBB"
+
+
+def slack_curve(slack: np.ndarray, first: np.ndarray, second: np.ndarray, names: tuple[str, str], title: str) -> bytes:
+    """What a slack on the first objective buys of the second, from the lexicographic optimum to the other extreme.
+
+    Args:
+        slack: what is given up of objective 1, at each corner of the curve.
+        first, second: the returns of the two objectives there, in the user's signs.
+        names: what the objectives are called.
+        title: what the picture shows.
+    """
+    figure, axes = _canvas(title)
+    reach = _bend(slack, second)
+    axes.plot([*slack, max(slack[-1], reach) * 1.05 + 1e-12], [*second, second[-1]], color=BLUE, lw=2.2, zorder=2)
+    axes.plot(slack[1:], second[1:], "o", ms=3.5, color=BLUE, zorder=3)
+    axes.plot(slack[0], second[0], "D", ms=9, color=RED, zorder=4, clip_on=False)
+    axes.annotate(
+        f"lexicographic optimum\n{names[0]} {first[0]:.3g}, {names[1]} {second[0]:.3g}",
+        (slack[0], second[0]), (14, 10), textcoords="offset points", color=RED, va="bottom",
+    )  # fmt: skip
+    axes.axhline(second[-1], color=FAINT, lw=1, ls="--", zorder=1)
+    axes.annotate(
+        f"best {names[1]} with no regard to {names[0]}: {second[-1]:.3g}",
+        (1, second[-1]), (-4, -5), xycoords=("axes fraction", "data"), textcoords="offset points",
+        ha="right", va="top", color=INK,
+    )  # fmt: skip
+    axes.set_xlim(-0.02 * reach, reach)
+    axes.set_xlabel(f"slack on {names[0]}: how much worse than its best it may be")
+    axes.set_ylabel(f"best {names[1]} within that slack")
+    return _png(figure)
+
+
+def learning_curves(steps: np.ndarray, returns: np.ndarray, names: Sequence[str], title: str) -> bytes:
+    """One panel for each objective, the most important on the left: every seed thin, their middle half shaded.
+
+    Args:
+        steps: `[points]`
+        returns: `[points, seeds, M]`, in the user's signs; NaN where a seed had no episode.
+        names: the objectives, as in `min cost`.
+        title: what the picture shows.
+    """
+    figure = Figure(figsize=(4.2 * len(names) + 0.6, 3.6), layout="constrained")
+    figure.suptitle(title, color=INK, fontsize=12)
+    colours = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
+    for i, name in enumerate(names):
+        axes: Any = figure.add_subplot(1, len(names), i + 1)
+        _plain(axes)
+        colour, values = colours[i % len(colours)], returns[..., i]
+        axes.plot(steps, values, color=colour, lw=0.6, alpha=0.25)
+        known = np.isfinite(values).any(axis=1)
+        low, middle, high = np.nanquantile(values[known], [0.25, 0.5, 0.75], axis=1)
+        axes.fill_between(steps[known], low, high, color=colour, alpha=0.3, lw=0)
+        axes.plot(steps[known], middle, color=colour, lw=2.2)
+        axes.set_title(f"{i + 1}. {name}", fontsize=11, color=INK, loc="left")
+        axes.set_xlabel("steps of each seed")
+        axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
+        if i == 0:
+            axes.set_ylabel("per episode while learning")
+    return _png(figure)
+
+
+def grid_map(size: int, obstacles: np.ndarray, goal: int, policy: np.ndarray, visits: np.ndarray, title: str) -> bytes:
+    """A grid with its obstacles, the policy as arrows, and how often each cell is visited.
+
+    Args:
+        size: cells on a side.
+        obstacles: `[S]` mask.
+        goal: the goal's cell.
+        policy: `[S, 4]`, moves up, right, down, left.
+        visits: `[S]`, expected (discounted) time in each cell.
+        title: what the picture shows.
+    """
+    figure = Figure(figsize=(6.4, 6.6), layout="constrained")
+    axes: Any = figure.add_subplot()
+    share = visits / max(visits.sum(), 1e-12)
+    axes.imshow((share.reshape(size, size)) ** 0.33, cmap="Blues", vmin=0, vmax=1)
+    rows, columns = np.divmod(np.arange(size**2), size)
+    axes.plot(columns[obstacles], rows[obstacles], "s", color="#444444", ms=210 / size, ls="", label="obstacle")
+    free = ~obstacles & (np.arange(size**2) != goal) & (np.ptp(policy, axis=1) > 1e-9)
+    right, down = policy[:, 1] - policy[:, 3], policy[:, 2] - policy[:, 0]
+    axes.quiver(
+        columns[free], rows[free], right[free], down[free], angles="xy", scale=size * 1.3, width=0.0035, color=INK
+    )
+    axes.plot(goal % size, goal // size, "*", color=ORANGE, ms=420 / size, label="goal", mec=INK)
+    axes.plot(size - 1, size - 1, "o", color=RED, ms=200 / size, label="start", mec=INK)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_title(title, fontsize=12, color=INK)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncol=3, frameon=False, markerscale=0.7)
+    return _png(figure)
+
+
+def _canvas(title: str) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    axes: Any = figure.add_subplot()
+    _plain(axes)
+    axes.set_title(title, fontsize=12, color=INK, loc="left")
+    return figure, axes
+
+
+def _plain(axes: Any) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(colors=INK)
+    axes.grid(color="#EEEEEE", lw=0.8)
+    axes.set_axisbelow(True)
+
+
+def _bend(slack: np.ndarray, second: np.ndarray) -> float:
+    """How far to the right the picture goes: to where the curve has all but a thousandth of its rise, and half more."""
+    rise = second[-1] - second[0]
+    nearly = slack[np.argmax(second >= second[-1] - 1e-3 * rise)] if rise > 0 else slack[-1]
+    return float(nearly) * 1.5 or 1.0
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=150, facecolor="white")
+    return buffer.getvalue()
