@@ -24,6 +24,27 @@ def result():
     return lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
 
 
+WRONG = {
+    "no seeds": ({"seeds": []}, "No seeds were given"),
+    "seeds: 0": ({"seeds": 0}, "No seeds were given"),
+    "a negative seed": ({"seeds": [3, -1]}, r"The seeds \[3, -1\] must be whole numbers from 0"),
+    "a large seed": ({"seeds": [2**32]}, "must be whole numbers from 0 to 4294967295"),
+    "two algorithms for three seeds": (
+        {"algorithm": [learner(), learner()], "seeds": 3},
+        "2 algorithms were given for 3 seeds; give one for all, or one for each",
+    ),
+    "two kinds of algorithms": (
+        {"algorithm": [learner(), lexrl.sarsa()], "seeds": 2},
+        "differ in more than their numbers",
+    ),
+    "two worlds for three seeds": (
+        {"env": per_seed([WORLD, WORLD]), "seeds": 3},
+        "2 worlds were given for 3 seeds; give one for all, or one for each",
+    ),
+    "no chunks": ({"chunks": 0}, "both must be 1 or more"),
+}
+
+
 class TestPlans:
     def test_what_is_kept(self):
         run = plan(learner(), WORLD, ORDER, seeds=4, steps=2e3, chunks=7)
@@ -68,29 +89,9 @@ class TestPlans:
         with pytest.raises(lexrl.InputError, match="give a whole number"):
             plan(learner(), WORLD, ORDER, steps=steps)
 
-    WRONG = {
-        "no seeds": ({"seeds": []}, "No seeds were given"),
-        "seeds: 0": ({"seeds": 0}, "No seeds were given"),
-        "a negative seed": ({"seeds": [3, -1]}, r"The seeds \[3, -1\] must be whole numbers from 0"),
-        "a large seed": ({"seeds": [2**32]}, "must be whole numbers from 0 to 4294967295"),
-        "two algorithms for three seeds": (
-            {"algorithm": [learner(), learner()], "seeds": 3},
-            "2 algorithms were given for 3 seeds; give one for all, or one for each",
-        ),
-        "two kinds of algorithms": (
-            {"algorithm": [learner(), lexrl.sarsa()], "seeds": 2},
-            "differ in more than their numbers",
-        ),
-        "two worlds for three seeds": (
-            {"env": per_seed([WORLD, WORLD]), "seeds": 3},
-            "2 worlds were given for 3 seeds; give one for all, or one for each",
-        ),
-        "no chunks": ({"chunks": 0}, "both must be 1 or more"),
-    }
-
     @pytest.mark.parametrize("what", WRONG)
     def test_seeds_algorithms_and_worlds(self, what):
-        changes, match = self.WRONG[what]
+        changes, match = WRONG[what]
         with pytest.raises(lexrl.InputError, match=match):
             lexrl.train(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "steps": 10.0} | changes))
 
@@ -98,7 +99,7 @@ class TestPlans:
     @pytest.mark.parametrize("what", WRONG)
     @pytest.mark.xfail(strict=True, reason="`plan` leaves seeds, algorithms, worlds and chunks to the loop")
     def test_a_plan_is_checked_when_it_is_made(self, what):
-        changes, match = self.WRONG[what]
+        changes, match = WRONG[what]
         with pytest.raises(lexrl.InputError, match=match):
             plan(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "steps": 10.0} | changes))
 
@@ -139,8 +140,8 @@ class TestTolerancesInTheOrder:
         """Everything is admissible within a tolerance of a million; hardly anything within none."""
         wide = lexrl.train(learner(), WORLD, "min cost ±1e6 > max reward ±1e6", seeds=[3, 7, 5], steps=2e3)
         narrow = lexrl.train(learner(), WORLD, "min cost ±0 > max reward ±0", seeds=[3, 7, 5], steps=2e3)
-        np.testing.assert_allclose(wide.policy(1), 0.25)
-        assert (narrow.policy(1).max(axis=1) == 1).mean() > 0.3
+        np.testing.assert_allclose(wide.policies(), 0.25)
+        assert (narrow.policies()[1].max(axis=1) == 1).mean() > 0.3
 
 
 class TestResults:
@@ -169,24 +170,23 @@ class TestResults:
         one = result.learner(1)
         assert one.q.shape == (1, 16, 2, 4)
         np.testing.assert_array_equal(one.q, np.asarray(result.seats.learner.q)[1])
-        policy = result.policy(1)
-        assert policy.shape == (16, 4)
-        assert policy.dtype == float
-        np.testing.assert_allclose(policy.sum(axis=1), 1, rtol=1e-6)
-        np.testing.assert_array_equal(policy, learner().policy(one))
-        assert not np.array_equal(policy, result.policy(0))
+        policies = result.policies()
+        assert policies.shape == (3, 16, 4)
+        assert policies.dtype == float
+        np.testing.assert_allclose(policies.sum(axis=-1), 1, rtol=1e-15)
+        np.testing.assert_allclose(policies[1], learner().policy(one), rtol=1e-6)
+        assert not np.array_equal(policies[0], policies[1])
 
     def test_policies_of_several_algorithms_use_their_own_tolerance(self):
         each = [learner(tolerance=tau) for tau in (0.0, 1e6, 0.05)]
         result = lexrl.train(each, WORLD, ORDER, seeds=[3, 7, 5], steps=2e3)
-        np.testing.assert_allclose(result.policy(1), 0.25)
-        assert (result.policy(0).max(axis=1) > 0.3).any()
+        np.testing.assert_allclose(result.policies()[1], 0.25)
+        assert (result.policies()[0].max(axis=1) > 0.3).any()
 
     def test_gaps(self, result):
         process = WORLD.momdp(0.99)
-        for place, gap in enumerate(result.gaps(process)):
-            policy = result.policy(place)
-            expected = exact.gap(process, policy / policy.sum(axis=1, keepdims=True), ORDER)
+        for policy, gap in zip(result.policies(), result.gaps(process), strict=True):
+            expected = exact.gap(process, policy, ORDER)
             np.testing.assert_allclose(gap.shortfall, expected.shortfall)
             assert gap.level == expected.level
         generous = result.gaps(process, tolerance=1e9)

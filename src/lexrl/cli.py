@@ -28,7 +28,6 @@ from lexrl.envs import FiniteWorld, GridNav, grid_nav, random_world
 from lexrl.exact import SlackPoint, Solution
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.report import plots
 from lexrl.run import Result, execute, plan
 from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Tolerances, as_tolerance
@@ -318,7 +317,7 @@ def _write_solution(command: Solve, name: str, process: MOMDP, solution: Solutio
         slack = np.array([point.slack for point in curve])
         returns = np.stack([point.returns for point in curve]) * order.signs[:2]
         names = (order.names[0], order.names[1])
-        picture = plots.slack_curve(slack, returns[:, 0], returns[:, 1], names, f"{name}: {order}")
+        picture = _plots().slack_curve(slack, returns[:, 0], returns[:, 1], names, f"{name}: {order}")
         store.write_bytes(folder / "critical-slack.png", picture)
         header = ("slack", *names, "price")
         numbers = zip(slack, *returns.T, [point.price for point in curve], strict=True)
@@ -328,16 +327,23 @@ def _write_solution(command: Solve, name: str, process: MOMDP, solution: Solutio
     return folder
 
 
+def _plots() -> Any:
+    """Matplotlib takes its time to import: only commands that draw wait for it."""
+    from lexrl.report import plots
+
+    return plots
+
+
 def _map(world: GridNav, process: MOMDP, policy: np.ndarray, title: str) -> bytes:
     visits = exact.occupancy(process, policy).sum(axis=1)
-    return plots.grid_map(world.size, np.asarray(world.obstacles), int(world.goal), policy, visits, title)
+    return _plots().grid_map(world.size, np.asarray(world.obstacles), int(world.goal), policy, visits, title)
 
 
 def _write_training(folder: pathlib.Path, title: str, result: Result, played: np.ndarray, worth: np.ndarray) -> None:
     names = [f"{'max' if objective.sign > 0 else 'min'} {objective.name}" for objective in result.run.order.objectives]
     store.write_csv(folder / "metrics.csv", result.table())
     store.write_bytes(
-        folder / "curves.png", plots.learning_curves(result.steps, result.metrics["return"], names, title)
+        folder / "curves.png", _plots().learning_curves(result.steps, result.metrics["return"], names, title)
     )
     summary = {
         "command": shlex.join(["lexrl", *sys.argv[1:]]),

@@ -112,7 +112,7 @@ def plan(
     env: Env | Worlds,
     order: Order | str | None,
     seeds: int | Sequence[int] = 10,
-    steps: float = 100_000,
+    steps: float | int = 100_000,
     chunks: int = 50,
 ) -> Run:
     """Check what was given and make it a run. `seeds` is how many (0, 1, ...), or which."""
@@ -170,7 +170,7 @@ def train(
     order: Order | str | None = None,
     *,
     seeds: int | Sequence[int] = 10,
-    steps: float = 100_000,
+    steps: float | int = 100_000,
     chunks: int = 50,
     watch: Callable[[Chunk], None] | None = None,
 ) -> Result:

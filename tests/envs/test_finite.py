@@ -48,7 +48,10 @@ def first_states(world, n):
     return jax.jit(jax.vmap(world.reset))(many_keys(n))
 
 
-def steps(world, n, seed=0):
+N = 6000
+
+
+def steps(world, n=N, seed=0):
     """Every pair of the world `n` times."""
     n_states, n_actions = world.spec.observation.n, world.spec.action.n
     pairs = np.arange(n_states * n_actions)
@@ -57,7 +60,7 @@ def steps(world, n, seed=0):
     )
 
 
-def agree_with_rows(world, process, n=6000, seed=0):
+def agree_with_rows(world, process, n=N, seed=0):
     answer = steps(world, n, seed)
     exact = process.transitions.toarray()
     seen = np.stack([np.bincount(row, minlength=process.n_states) for row in answer.state]) / n
@@ -116,14 +119,14 @@ class TestSuccessors:
         for place, world in enumerate(worlds):
             padded = together.one(place)
             assert padded.slots.shape == worlds[1].slots.shape
-            jax.tree.map(np.testing.assert_array_equal, steps(padded, 300), steps(world, 300))
+            jax.tree.map(np.testing.assert_array_equal, steps(padded), steps(world))
             process = world.momdp()
             agree(padded.momdp(), process)
             agree_with_rows(padded, process, seed=place)
 
     def test_random_worlds(self):
         process = random_momdp(4, 12, 3, 2)
-        agree_with_rows(lexrl.finite_world(process), process, n=3000)
+        agree_with_rows(lexrl.finite_world(process), process)
 
     def test_a_thousand_successors(self):
         process = momdp(np.tile(np.arange(1.0, 1001.0) / 500_500, (1000, 1, 1)), np.zeros((1, 1000, 1)), 0.9)
@@ -186,7 +189,7 @@ def drawn(table, which, keeps):
 
 class TestSignals:
     def test_they_belong_to_the_successor(self):
-        answer = steps(lexrl.finite_world(PROCESS), 200)
+        answer = steps(lexrl.finite_world(PROCESS))
         for pair in range(4):
             state, action = divmod(pair, 2)
             for successor, paid in zip(answer.state[pair], answer.signals[pair], strict=True):
@@ -194,18 +197,18 @@ class TestSignals:
         assert set(answer.state[0]) == {0, 1, 2}
 
     def test_what_is_seen_is_where_one_is(self):
-        answer = steps(lexrl.finite_world(PROCESS), 50)
+        answer = steps(lexrl.finite_world(PROCESS))
         np.testing.assert_array_equal(answer.obs, answer.state)
 
     def test_the_end(self):
-        answer = steps(lexrl.finite_world(PROCESS), 200)
+        answer = steps(lexrl.finite_world(PROCESS))
         np.testing.assert_array_equal(answer.discount, np.where(answer.state == 2, 0.0, 1.0))
         assert 0 < (answer.discount[0] == 0).mean() < 1
 
     def test_no_end(self):
-        assert (steps(lexrl.finite_world(momdp(P, R, 0.9)), 100).discount == 1).all()
+        assert (steps(lexrl.finite_world(momdp(P, R, 0.9))).discount == 1).all()
 
-    @pytest.mark.parametrize("n_objectives", [1, 2, 3, 5])
+    @pytest.mark.parametrize("n_objectives", [1, 3])
     def test_noise_is_gaussian(self, n_objectives):
         means = np.arange(n_objectives)[:, None, None] * 10.0
         process = momdp(np.ones((1, 1, 1)), means, 0.5)
@@ -230,11 +233,11 @@ class TestSignals:
             assert abs(np.corrcoef(column, answer.state[0])[0, 1]) < 5 / np.sqrt(20_000)
 
     def test_no_noise(self):
-        answer = steps(lexrl.finite_world(momdp(np.ones((1, 1, 1)), [[[0.5]]], 0.5)), 50)
+        answer = steps(lexrl.finite_world(momdp(np.ones((1, 1, 1)), [[[0.5]]], 0.5)), 40_000)
         assert (answer.signals == 0.5).all()
 
     def test_noise_leaves_the_way_alone(self):
-        quiet, loud = (steps(lexrl.finite_world(PROCESS, noise=noise), 100) for noise in (0.0, 3.0))
+        quiet, loud = (steps(lexrl.finite_world(PROCESS, noise=noise)) for noise in (0.0, 3.0))
         np.testing.assert_array_equal(quiet.state, loud.state)
         assert not np.array_equal(quiet.signals, loud.signals)
 

@@ -5,6 +5,7 @@ from brute_force import best_values, grid, integer_world, order_of, staircase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lexrl
 from lexrl.exact import evaluate, iteration, linear, solve
 from lexrl.momdp import momdp, random_momdp
 from lexrl.tolerance import Absolute, Adaptive, Relative, Rounding
@@ -170,3 +171,11 @@ def test_bad_input_is_answered_in_a_sentence():
         evaluate(world, np.ones((4, 2)) / 2, order)
     with pytest.raises(InputError, match="sums to 2"):
         evaluate(world, np.ones((5, 2)), order)
+
+
+def test_episodes_too_long_to_tell_give_no_bound_but_an_answer():
+    """Fleeing from GridNav's goal takes longer than numbers can say; the optimum itself is harmless."""
+    solution = solve(lexrl.grid_nav(size=25, seed=0).momdp(gamma=1.0), "min cost > max reward")
+    assert np.isinf(solution.certificate.errors).all()
+    assert "not known" in str(solution.certificate)
+    assert solution.returns[1] == pytest.approx(100.0)  # without discount the goal is reached for certain

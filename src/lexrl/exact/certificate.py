@@ -29,10 +29,15 @@ class Certificate:
     def sentences(self) -> tuple[str, ...]:
         """The certificate as a person would say it, one sentence for each objective."""
         return tuple(
-            f"{name}: values are within {self.errors[i]:.1e} of the truth (Bellman residual {self.residuals[i]:.1e}, "
+            f"{name}: {self._error(i)} (Bellman residual {self.residuals[i]:.1e}, "
             f"{self.iterations[i]} iterations); {self._sets(i)}."
             for i, name in enumerate(self.objectives)
         )
+
+    def _error(self, i: int) -> str:
+        if np.isinf(self.errors[i]):
+            return "how close the values are to the truth is not known, because episodes can be too long to tell"
+        return f"values are within {self.errors[i]:.1e} of the truth"
 
     def _sets(self, i: int) -> str:
         if np.isinf(self.margins[i]):

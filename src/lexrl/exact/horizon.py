@@ -76,4 +76,4 @@ def solve_horizon(momdp: MOMDP, order: Order | str | None, horizon: int, *, tole
 def _ties(process: MOMDP, horizon: int) -> Float[np.ndarray, " M"]:
     """Each backup may be off by its rounding, and what is behind adds up."""
     largest = np.max(np.abs(process.rewards), axis=(1, 2)) * horizon
-    return np.array([tie_width(horizon * rounding(process, i, size[None])) for i, size in enumerate(largest)])
+    return np.array([tie_width(rounding(process, i, size[None]), float(horizon)) for i, size in enumerate(largest)])

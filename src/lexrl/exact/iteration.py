@@ -94,7 +94,7 @@ def solve(momdp: MOMDP, order: Order | str | None = None, *, tolerance: Any = 0.
     for i in range(process.n_objectives):
         level = optimise(process, i, allowed, start, method)
         solved.append(level)
-        ties.append(tie_width(level.residual * spans[i]))
+        ties.append(tie_width(level.residual, spans[i]))
         walk = lex.levels(np.stack([one.q for one in solved], axis=1), widened(tolerances, ties))
         allowed, start = walk.sets[:, -1], level.policy
     return _solution(process, order, solved, walk, tolerances, spans)
@@ -110,7 +110,7 @@ def _solution(
 ) -> Solution:
     q = np.stack([level.q for level in solved])
     residuals = np.array([level.residual for level in solved])
-    ties = [tie_width(error) for error in residuals * spans]
+    ties = [tie_width(residual, span) for residual, span in zip(residuals, spans, strict=True)]
     margins, noise = distances(q.swapaxes(0, 1)[~process.terminal], widened(tolerances, [0.0] * len(q)), ties)
     certificate = Certificate(
         objectives=process.objectives,
@@ -211,7 +211,7 @@ def reach(process: MOMDP, objective: int) -> float:
     """What a residual of 1 can add up to: `1 / (1 - gamma)`, or without discount the longest expected episode.
 
     `|v - v*| <= residual * reach`, because the residual is paid at every step, on a best policy for one side of the
-    inequality and on a greedy one for the other.
+    inequality and on a greedy one for the other. Infinite where episodes can be so long that arithmetic cannot tell.
     """
     gamma = float(process.gamma[objective])
     if gamma < 1:
@@ -219,13 +219,16 @@ def reach(process: MOMDP, objective: int) -> float:
     steps = np.where(process.terminal[:, None], 0.0, np.ones((process.n_states, process.n_actions)))
     clock = single(process, steps, 1.0)
     start = np.zeros(process.n_states, int)
-    return float(np.max(_policy_iteration(clock, 0, steps >= 0, start, linear.choose(clock))[0]))
+    lengths = _policy_iteration(clock, 0, steps >= 0, start, linear.choose(clock))[0]
+    doubt = np.max(np.abs(lengths - np.max(clock.backup(lengths, 0), axis=1)))
+    believable = np.all(lengths[~process.terminal] >= 1) and doubt <= 1e-6
+    return float(np.max(lengths)) if believable else np.inf
 
 
-def tie_width(error: float) -> float:
-    """Actions closer than this count as tied: an action and its threshold may each be wrong by `error`, a threshold
-    that is relative to the best value by twice that."""
-    return 4 * error
+def tie_width(residual: float, span: float) -> float:
+    """Actions closer than this count as tied: an action and its threshold may each be wrong by `residual * span`, a
+    threshold that is relative to the best value by twice that. Where no span is known, a million steps must do."""
+    return 4 * residual * (span if np.isfinite(span) else 1e6)
 
 
 def tolerances_of(order: Order, tolerance: Any) -> tol.Tolerances:

@@ -132,7 +132,7 @@ def discounted(process: MOMDP) -> World:
         one = single(process, reward, gamma)
         level = optimise(one, 0, allowed, start)
         costs = level.values[:, None] - level.q
-        return Priced(float(process.initial @ level.values), costs, level.policy, tie_width(level.residual * span))
+        return Priced(float(process.initial @ level.values), costs, level.policy, tie_width(level.residual, span))
 
     flow = (leaving(process) - gamma * process.transitions).T.tocsr()[alive]
     return World(process, flow, process.initial[alive], best, lambda policy: evaluate(process, policy).returns)

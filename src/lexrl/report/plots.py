@@ -31,7 +31,7 @@ def slack_curve(slack: np.ndarray, first: np.ndarray, second: np.ndarray, names:
     axes.plot(slack[1:], second[1:], "o", ms=3.5, color=BLUE, zorder=3)
     axes.plot(slack[0], second[0], "D", ms=9, color=RED, zorder=4, clip_on=False)
     axes.annotate(
-        f"lexicographic optimum\n{names[0]} {first[0]:.3g}, {names[1]} {second[0]:.3g}",
+        f"lexicographic optimum\n{names[0]} {first[0]:.3g}, {names[1]} {_shown(second[0], second[-1])}",
         (slack[0], second[0]), (14, 10), textcoords="offset points", color=RED, va="bottom",
     )  # fmt: skip
     axes.axhline(second[-1], color=FAINT, lw=1, ls="--", zorder=1)
@@ -97,8 +97,8 @@ def grid_map(size: int, obstacles: np.ndarray, goal: int, policy: np.ndarray, vi
     axes.quiver(
         columns[free], rows[free], right[free], down[free], angles="xy", scale=size * 1.3, width=0.0035, color=INK
     )
-    axes.plot(goal % size, goal // size, "*", color=ORANGE, ms=420 / size, label="goal", mec=INK)
-    axes.plot(size - 1, size - 1, "o", color=RED, ms=200 / size, label="start", mec=INK)
+    axes.plot(goal % size, goal // size, "*", color=ORANGE, ms=min(420 / size, 24), label="goal", mec=INK)
+    axes.plot(size - 1, size - 1, "o", color=RED, ms=min(200 / size, 14), label="start", mec=INK)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_title(title, fontsize=12, color=INK)
@@ -127,6 +127,10 @@ def _bend(slack: np.ndarray, second: np.ndarray) -> float:
     rise = second[-1] - second[0]
     nearly = slack[np.argmax(second >= second[-1] - 1e-3 * rise)] if rise > 0 else slack[-1]
     return float(nearly) * 1.5 or 1.0
+
+
+def _shown(value: float, largest: float) -> str:
+    return "≈ 0" if abs(value) < 1e-9 * abs(largest) else f"{value:.3g}"
 
 
 def _png(figure: Figure) -> bytes:

@@ -1,0 +1,149 @@
+"""The command line, driven as a user would: the real program in a process of its own."""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from lexrl import cli
+
+GRID = ["grid-nav", "--size", "5", "--seed", "3"]
+ORDER = ["--order", "min cost > max reward"]
+
+
+def lexrl(*arguments, cwd, width="100"):
+    program = pathlib.Path(sys.executable).with_name("lexrl")
+    environment = os.environ | {"COLUMNS": width, "TERM": "dumb"}
+    return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, env=environment, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("solve")
+    return lexrl("solve", *GRID, *ORDER, "--gamma", "0.95", cwd=folder), folder / "runs" / "solve"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("train")
+    options = ["--seeds", "3", "--steps", "2e4", "--gamma", "0.95", "--tolerance", "0.02", "1%", "--alpha", "n^-0.7"]
+    return lexrl("train", "expected-sarsa", *GRID, *ORDER, *options, cwd=folder), folder / "runs" / "train"
+
+
+class TestSolve:
+    def test_prints_returns_certificate_map_and_curve(self, solved):
+        done, _ = solved
+        assert done.returncode == 0, done.stderr
+        for part in ("1. min cost", "2. max reward", "Bellman residual", "What slack on cost buys", "G"):
+            assert part in done.stdout
+        assert any(arrow in done.stdout for arrow in "↑→↓←")
+
+    def test_leaves_pictures_and_numbers(self, solved):
+        _, folder = solved
+        assert {path.name for path in folder.iterdir()} == {
+            "solution.json", "policy.csv", "map.png", "critical-slack.png", "critical-slack.csv",
+        }  # fmt: skip
+        assert (folder / "map.png").read_bytes().startswith(b"\x89PNG")
+        summary = json.loads((folder / "solution.json").read_text())
+        rows = list(csv.DictReader((folder / "critical-slack.csv").open()))
+        assert float(rows[0]["cost"]) == pytest.approx(summary["returns"]["cost"], rel=1e-6)
+        rewards = [float(row["reward"]) for row in rows]
+        assert rewards == sorted(rewards)
+        assert rewards[-1] > rewards[0] + 1
+
+    def test_a_folder_in_use_is_left_alone(self, solved):
+        _, folder = solved
+        before = (folder / "solution.json").read_bytes()
+        again = lexrl("solve", *GRID, "--order", "max reward", cwd=folder.parent.parent)
+        assert again.returncode == 0, again.stderr
+        assert (folder / "solution.json").read_bytes() == before
+        assert (folder.parent / "solve-2" / "solution.json").exists()
+
+
+class TestTrain:
+    def test_tells_how_it_goes_in_plain_lines(self, trained):
+        done, _ = trained
+        assert done.returncode == 0, done.stderr
+        lines = [line for line in done.stdout.splitlines() if "steps/s" in line and " steps  " in line]
+        assert len(lines) == 10
+        assert "20,000 steps" in lines[-1]
+        assert "optimum" in done.stdout
+
+    def test_leaves_curves_and_numbers(self, trained):
+        _, folder = trained
+        assert {path.name for path in folder.iterdir()} == {"metrics.csv", "summary.json", "curves.png", "map.png"}
+        summary = json.loads((folder / "summary.json").read_text())
+        assert summary["seeds"] == [0, 1, 2]
+        assert len(summary["per_episode"]["cost"]) == 3
+        rows = list(csv.DictReader((folder / "metrics.csv").open()))
+        assert {row["metric"] for row in rows} >= {"return", "td_error", "length"}
+        assert max(int(row["step"]) for row in rows) == 20_000
+
+
+def test_list_names_everything(tmp_path):
+    done = lexrl("list", cwd=tmp_path)
+    assert done.returncode == 0
+    for name in (
+        "q-learning",
+        "sarsa",
+        "expected-sarsa",
+        "double-q",
+        "gabor",
+        "grid-nav",
+        "random-momdp",
+        "reward, cost",
+    ):
+        assert name in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command", [["--help"], ["solve", "--help"], ["train", "--help"], ["train", "sarsa", *GRID[:1], "--help"]]
+)
+def test_help_fits(command, tmp_path):
+    done = lexrl(*command, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "usage: lexrl" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["solve", "grid-nav", "--order", "min cst"], "names 'cst', but the signals here are 'reward', 'cost'"),
+        (["solve", "grid-nav"], "An order is needed"),
+        (["solve", "grid-nav", "--order", "cost > max reward"], "does not say which way 'cost' is good"),
+        (["solve", "grid-nav", *ORDER, "--gamma", "1.5"], "Gamma is 1.5; a discount lies in [0, 1]."),
+        (["solve", "random-momdp", "--order", "max signal_1", "--gamma", "1"], "gamma"),
+        (["solve", "grid-nav", "--order", "min cost ±-1"], "must be 0 or more"),
+        (["solve", "grid-nav", "--size", "2", *ORDER], "A grid of size 2"),
+        (["train", "sarsa", "grid-nav", "--one-hot", *ORDER], "needs numbered observations"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--steps", "0"], "0 steps cannot be trained"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--seeds", "0"], "No seeds were given"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--episodes", "0"], "0 episodes"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--gamma", "0.9", "0.9", "0.9"], "gamma has 3 entries for 2"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--tolerance=-0.1"], "must be 0 or more"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--alpha", "fast"], "The schedule 'fast' cannot be read"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--bandit", "ucb"], "The bandit 'ucb' cannot be read"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    captured = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert sentence in " ".join((captured.err + captured.out).replace("│", " ").split())
+    assert "Traceback" not in captured.err + captured.out
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_flags_of_a_run_are_disjoint(tmp_path):
+    """Flat flag names clash silently or crash the parser: every pair of algorithm and world is parsed once."""
+    for algorithm in ("q-learning", "sarsa", "expected-sarsa", "double-q", "gabor"):
+        for world in ("grid-nav", "random-momdp"):
+            with pytest.raises(SystemExit) as stopped:
+                cli.main(["train", algorithm, world, "--help"])
+            assert stopped.value.code == 0
