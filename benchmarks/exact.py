@@ -1,21 +1,25 @@
-"""How fast the exact solvers are, side by side in one run, and whether they agree.
+"""How fast the exact solvers are on one core, side by side in one run, and whether they agree.
 
-python benchmarks/exact.py [--states 512] [--objectives 10] [--side 100] [--repeats 3]
+make bench        or        python benchmarks/exact.py [--states 512] [--objectives 10] [--side 100] [--repeats 3]
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from typing import Any
 
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
 import numpy as np
 import quantecon
-import scipy.sparse as sp
 from rich.console import Console
 from rich.table import Table
 
+from lexrl.envs import grid_nav
 from lexrl.exact import solve, solve_slack
-from lexrl.momdp import MOMDP, from_outcomes, random_momdp
+from lexrl.momdp import random_momdp
 
 
 def main() -> None:
@@ -62,33 +66,16 @@ def quantecon_rows(table: Table, states: int, repeats: int) -> None:
 
 
 def grid_rows(table: Table, side: int, repeats: int) -> None:
-    """A grid with obstacles and slips, by sparse elimination and by an iterative linear solver."""
-    world = grid(side)
+    """GridNav, by sparse elimination and by an iterative linear solver."""
+    world = grid_nav(size=side).momdp(gamma=0.99)
     order = "min cost > max reward"
-    name = f"grid, S={side * side} A=4 M=2"
+    name = f"GridNav, S={side * side} A=4 M=2"
     first, reference = timed(lambda: solve(world, order), repeats)
     table.add_row(name, "policy iteration", f"{first:.3f}", "1.0", "")
     seconds, found = timed(lambda: solve(world, order, method="iterative"), repeats)
     difference = np.max(np.abs(found.values - reference.values))
     table.add_row(name, "the same, iterative", f"{seconds:.3f}", f"{seconds / first:.1f}", f"{difference:.1e} (values)")
     Console().print(f"{name}: {reference}", soft_wrap=True)
-
-
-def grid(side: int, *, gamma: float = 0.99, slip: float = 0.1, seed: int = 0) -> MOMDP:
-    """Four moves on a square with obstacles; from the bottom right corner to the top right one."""
-    states = np.arange(side * side)
-    row, column = np.divmod(states, side)
-    moves = [(-1, 0), (1, 0), (0, -1), (0, 1)]
-    ways = [np.clip(row + y, 0, side - 1) * side + np.clip(column + x, 0, side - 1) for y, x in moves]
-    parts = [(states * 4 + a, ways[b], slip / 4 + (1 - slip) * (a == b)) for a in range(4) for b in range(4)]
-    rows, columns = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-    weights = np.repeat([part[2] for part in parts], len(states))
-    matrix = sp.csr_array((weights, (rows, columns)), shape=(4 * len(states), len(states)))
-    obstacle = np.random.default_rng(seed).random(len(states)) < 0.3
-    goal = side - 1
-    signals = np.stack([100.0 * (matrix.indices == goal), 1.0 * obstacle[matrix.indices]], axis=1)
-    start = np.eye(1, len(states), len(states) - 1)[0]
-    return from_outcomes(matrix, signals, 4, gamma, initial=start, terminal=[goal], objectives=["reward", "cost"])
 
 
 def timed(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:

@@ -154,8 +154,6 @@ class TestDiscounts:
         one = condition(found(learner(), chain(gamma=1.0))[0], self.WORDS)
         assert one[1:] == ("holds", "gamma is 1, and every policy ends")
 
-    # Known fault: before the verdict is told, the tolerances ask the exact solver, which refuses such a process.
-    @pytest.mark.xfail(strict=True, reason="an error is raised where the verdict is 'fails'")
     def test_one_where_a_policy_goes_on_for_ever(self):
         convergence, proposition = found(learner(), chain(gamma=1.0, back=True))
         one = condition(convergence, self.WORDS)
@@ -168,8 +166,6 @@ class TestDiscounts:
         _, proposition = found(learner(), chain(gamma=1.0))
         assert proposition.promise.endswith("for the first two objectives")
 
-    # Known fault: the length is only found out by NumPy.
-    @pytest.mark.xfail(strict=True, reason="a shape mismatch instead of a sentence")
     def test_the_wrong_number_of_them(self):
         with pytest.raises(lexrl.InputError, match="3 entries for 2 objectives"):
             found(learner(gamma=(0.5, 0.5, 0.5)), lexrl.finite_world(LOOP))
@@ -229,16 +225,12 @@ class TestExploration:
             "1 states cannot be reached" in condition(found(learner(), process, "max a")[0], "tried for ever").evidence
         )
 
-    # Known fault: in a terminal state nothing is tried, so it does not matter that none gets there.
-    @pytest.mark.xfail(strict=True, reason="terminal states are counted among those that must be reached")
     def test_an_end_that_is_never_met(self):
         rows = np.zeros((2, 1, 2))
         rows[:, 0, 0] = 1
         process = momdp(rows, np.ones((1, 2, 1)), 0.9, terminal=[1], initial=[1, 0], objectives=["a"])
         assert condition(found(learner(), process, "max a")[0], "tried for ever").verdict == "holds"
 
-    # Known fault: a world cuts its episodes off, and what lies further away than that is never seen.
-    @pytest.mark.xfail(strict=True, reason="the length of an episode is not looked at")
     @pytest.mark.parametrize(("max_steps", "verdict"), [(1, "fails"), (2, "fails")])
     def test_states_too_far_away(self, max_steps, verdict):
         world = lexrl.finite_world(chain(4, gamma=0.9), max_steps=max_steps)
@@ -356,8 +348,6 @@ class TestTheProposition:
         assert proposition.promise == f"returns fall short of the optimum: {bounds} (tau / (1 - gamma))"
         assert proposition.verdict == "holds"  # whatever the tolerance
 
-    # Known fault: the relative tolerance of b is taken from what b is worth without tolerances, 9.25 for action 2.
-    @pytest.mark.xfail(strict=True, reason="tolerances are measured on the values of the optimum without tolerance")
     def test_a_relative_tolerance_is_a_share_of_what_is_learned(self):
         """40 % of a's 2 admit action 2, so b learns to live on 9 a step: 18, of which 40 % are 7.2."""
         _, proposition = found(learner(tolerance="40%"))

@@ -7,8 +7,9 @@ import pytest
 import lexrl
 from lexrl import exact, per_seed
 from lexrl.order import parse
-from lexrl.run import execute, go, plan
+from lexrl.run import execute, plan
 from lexrl.tolerance import Absolute, Relative, Sum
+from lexrl.train import compiled
 
 ORDER = "min cost > max reward"
 WORLD = lexrl.grid_nav(4, seed=1, slip=0.3, max_steps=12)
@@ -53,8 +54,6 @@ class TestPlans:
         assert run.order == parse(ORDER)
         assert plan(learner(), WORLD, ORDER, seeds=[9, 2]).seeds == (9, 2)
 
-    # Known fault: `steps` is said to be a float, and a whole number is none where annotations are checked.
-    @pytest.mark.xfail(strict=True, reason="a wrong annotation in `plan` and `train`")
     def test_a_whole_number_of_steps(self):
         assert plan(learner(), WORLD, ORDER, seeds=4, steps=2000).steps == 2000
 
@@ -82,9 +81,7 @@ class TestPlans:
         with pytest.raises(lexrl.InputError, match=f"{steps:g} steps cannot be trained; give a whole number"):
             plan(learner(), WORLD, ORDER, steps=steps)
 
-    # Known fault: `int(steps)` is taken before anything is checked, so the complaint is Python's.
     @pytest.mark.parametrize("steps", [float("inf"), float("nan")])
-    @pytest.mark.xfail(strict=True, reason="what is no number gets past the check")
     def test_steps_without_end(self, steps):
         with pytest.raises(lexrl.InputError, match="give a whole number"):
             plan(learner(), WORLD, ORDER, steps=steps)
@@ -95,9 +92,7 @@ class TestPlans:
         with pytest.raises(lexrl.InputError, match=match):
             lexrl.train(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "steps": 10.0} | changes))
 
-    # Known fault: a plan says it checks what it is given, but these are found only once it is executed.
     @pytest.mark.parametrize("what", WRONG)
-    @pytest.mark.xfail(strict=True, reason="`plan` leaves seeds, algorithms, worlds and chunks to the loop")
     def test_a_plan_is_checked_when_it_is_made(self, what):
         changes, match = WRONG[what]
         with pytest.raises(lexrl.InputError, match=match):
@@ -196,8 +191,8 @@ class TestResults:
             result.gaps([process, process])
 
     def test_evaluation(self, result):
-        played = result.evaluate(20)
-        assert played.returns.shape == (3, 20, 2)
+        played = result.evaluate(50)
+        assert played.returns.shape == (3, 50, 2)
         assert (played.returns[..., 0] >= 0).all()
 
     def test_as_text(self, result):
@@ -210,15 +205,11 @@ class TestResults:
         )
         assert len(rest) == 2
 
-    # Known fault: the sign is turned by a multiplication, and -1 * 0 is -0.
-    @pytest.mark.xfail(strict=True, reason="a cost of nothing reads -0")
     def test_no_cost_is_zero(self):
         world = lexrl.grid_nav(4, density=0.0, max_steps=12)
         result = lexrl.train(learner(), world, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
         assert "cost per episode while learning: 0 (seeds: 0 to 0)" in str(result)
 
-    # Known fault: the name of the class of the list is shown.
-    @pytest.mark.xfail(strict=True, reason="several algorithms are called 'list'")
     def test_several_algorithms_as_text(self):
         result = lexrl.train([learner()] * 3, WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
         assert str(result).startswith("Tabular, min cost > max reward: 3 seeds")
@@ -241,7 +232,8 @@ class TestExecution:
             np.testing.assert_array_equal(one, other)
 
     def test_a_loop_of_ones_own(self, result):
-        *_, end = go(plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=9))
+        people = plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3).population()
+        *_, end = compiled.advance(people, compiled.start(people), 2000, chunks=9)
         for one, other in zip(jax.tree.leaves(end.seats), jax.tree.leaves(result.seats), strict=True):
             np.testing.assert_array_equal(one, other)
 
@@ -250,4 +242,4 @@ class TestExecution:
         result = lexrl.train(learner(), worlds, ORDER, seeds=3, steps=2e3, chunks=2)
         gaps = result.gaps([worlds.one(i).momdp(0.99) for i in range(3)])
         assert len(gaps) == 3
-        assert result.evaluate(5).returns.shape == (3, 5, 2)
+        assert result.evaluate(50).returns.shape == (3, 50, 2)

@@ -7,7 +7,6 @@ work: constant rates are the practical default, and no theorem covers them.
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import scipy.sparse.csgraph as csgraph
 
 from lexrl import exact, lex
 from lexrl import tolerance as tol
@@ -58,7 +57,11 @@ def check(algorithm: Any, world: Any, order: Order | str | None = None) -> tuple
     order = as_order(order, names)
     given = order.tolerances(algorithm.tolerance)
     process = _process(world, algorithm, order)
-    common = (_finite(world, process), _bounded(world, process), _discounts(process), *_rates(algorithm, process))
+    length = None if isinstance(world, MOMDP) else world.spec.max_steps
+    rates = _rates(algorithm, process, length)
+    common = (_finite(world, process), _bounded(world, process), _discounts(process), *rates)
+    if process is not None and (process.gamma == 1).any() and process.never_ending().any():
+        process = None  # no values exist that tolerances could be held against
     return (_convergence(algorithm, process, given, common), _proposition(algorithm, process, given, common))
 
 
@@ -97,6 +100,10 @@ def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
     if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
         return None
     columns = order.columns(world.spec.objectives)
+    if isinstance(algorithm.gamma, tuple) and len(algorithm.gamma) != len(columns):
+        raise InputError(
+            f"gamma has {len(algorithm.gamma)} entries for {len(columns)} objectives; give one for all, or one each."
+        )
     each = np.full(len(world.spec.objectives), 0.5)  # a signal outside the order needs some discount, too
     each[columns] = algorithm.gamma
     return world.momdp(tuple(each)).ordered(order)
@@ -134,7 +141,7 @@ def _discounts(process: MOMDP | None) -> Condition:
     return Condition(text, "holds", "gamma is 1, and every policy ends")
 
 
-def _rates(algorithm: Tabular, process: MOMDP | None) -> tuple[Condition, Condition]:
+def _rates(algorithm: Tabular, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
     alpha = Condition(
         "learning rates: sums diverge, sums of squares converge",
         "holds" if algorithm.alpha.robbins_monro() else "fails",
@@ -148,9 +155,10 @@ def _rates(algorithm: Tabular, process: MOMDP | None) -> tuple[Condition, Condit
         return alpha, Condition(text, "fails", f"the sum of epsilon = {rate} converges")
     if process is None:
         return alpha, Condition(text, "unknown", "which states can be reached is not known")
-    missed = _unreachable(process)
+    missed = _unreachable(process, length)
     if missed:
-        return alpha, Condition(text, "fails", f"{missed} states cannot be reached from the first ones")
+        cut = "" if length is None else f" in episodes of {length} steps"
+        return alpha, Condition(text, "fails", f"{missed} states cannot be reached from the first ones{cut}")
     return alpha, Condition(text, "holds", f"epsilon is {rate}, and every state can be reached")
 
 
@@ -190,13 +198,24 @@ def _update_tolerance_smaller(algorithm: Tabular, given: tol.Tolerances, process
     return Condition(text, "holds" if (update <= bandit).all() else "fails", shown)
 
 
+class _Late(tol.Tolerance):
+    """What a tolerance is in the end."""
+
+    base: tol.Tolerance
+
+    def __call__(self, values: Any, allowed: Any, best: Any, time: Any, spread: Any) -> Any:
+        return self.base(values, allowed, best, _FAR, spread)
+
+
 def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
     """The largest tolerance over all states, per objective, as time goes on; None where only a learner could tell."""
     if tol.needs_spread(tolerances):
         return None
-    solution = exact.solve(process, _all_max(process))
+    each = tolerances if isinstance(tolerances, tuple) else (tolerances,) * process.n_objectives
+    late = tuple(_Late(one) for one in each)
+    solution = exact.solve(process, _all_max(process), tolerance=late)
     largest = np.zeros(process.n_objectives)
-    inner = tol.slack(tolerances, tol.Moment(time=_FAR))
+    inner = tol.slack(late)
 
     def noted(i: int, values: Any, allowed: Any, best: Any) -> Any:
         tau = inner(i, values, allowed, best)
@@ -218,16 +237,16 @@ def _sum_diverges(rate: Schedule) -> bool:
     return not rate.vanishes()
 
 
-def _unreachable(process: MOMDP) -> int:
-    """States that no sequence of actions reaches from the initial ones; episodes always start there again."""
+def _unreachable(process: MOMDP, length: int | None) -> int:
+    """States where no sequence of actions leads to a step in an episode; in terminal ones nothing is tried."""
     steps, _ = process.chain(np.full((process.n_states, process.n_actions), 1 / process.n_actions))
     reached = process.initial > 0
-    for first in np.flatnonzero(reached):
-        found = csgraph.breadth_first_order(steps, first, return_predecessors=False)
-        reached[found] = True
-        if reached.all():
+    for _ in range(process.n_states if length is None else length - 1):
+        wider = reached | (reached.astype(float) @ steps > 0)
+        if (wider == reached).all():
             break
-    return int((~reached).sum())
+        reached = wider
+    return int((~reached & ~process.terminal).sum())
 
 
 def _all_max(process: MOMDP) -> str:

@@ -59,7 +59,7 @@ class Order(NamedTuple):
 
     def unsigned(self, values: Arr) -> Arr:
         """Back to the user's signs: a cost of 3 reads 3, not -3."""
-        return values * self.signs
+        return values * self.signs + 0.0  # -0 becomes 0
 
     def spec(self, spec: Spec) -> Spec:
         """The world as the learner sees it: with these objectives, in this order."""

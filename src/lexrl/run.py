@@ -1,8 +1,9 @@
 """A run is a value: which algorithm, which world, which order, how long, which seeds. A result is what came of it."""
 
 import dataclasses
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from lexrl.train import compiled, keys
 from lexrl.train.compiled import Chunk, Seat
 from lexrl.train.evaluate import Evaluation, evaluate
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Population, Worlds, population
+from lexrl.train.population import Population, Worlds, members, population
 from lexrl.types import Algorithm, Env, InputError
 
 
@@ -93,7 +94,7 @@ class Result:
         return rows
 
     def __str__(self) -> str:
-        name = type(self.run.algorithm).__name__
+        name = type(self.people.algorithms).__name__
         lines = [
             f"{name}, {self.run.order}: {len(self.run.seeds)} seeds x {self.steps[-1]:,} steps in {self.seconds:.1f} s"
         ]
@@ -119,8 +120,11 @@ def plan(
     world = env.one(0) if isinstance(env, Worlds) else env
     order = as_order(order, world.spec.objectives)
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
-    if steps != int(steps) or steps < 1:
+    if not (math.isfinite(steps) and steps == int(steps) and steps >= 1):
         raise InputError(f"{steps:g} steps cannot be trained; give a whole number from 1 on.")
+    if chunks < 1:
+        raise InputError(f"Training for {steps:g} steps in {chunks} parts cannot be; both must be 1 or more.")
+    members(algorithm, env, chosen)
     several = isinstance(algorithm, Sequence)
     each = [with_order(one, order) for one in (algorithm if several else [algorithm])]
     for one in each:  # what does not fit this world is said now, before anything is compiled or written
@@ -135,11 +139,6 @@ def with_order(algorithm: Any, order: Order) -> Any:
     return eqx.tree_at(
         lambda one: one.tolerance, algorithm, order.tolerances(algorithm.tolerance), is_leaf=lambda leaf: leaf is None
     )
-
-
-def go(run: Run) -> Iterator[Chunk]:
-    """Execute a run part by part, for people who want a loop of their own."""
-    return compiled.advance(people := run.population(), compiled.start(people), run.steps, chunks=run.chunks)
 
 
 def execute(run: Run, watch: Callable[[Chunk], None] | None = None) -> Result:

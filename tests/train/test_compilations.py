@@ -80,15 +80,15 @@ def test_structure_compiles_once():
 
 
 def test_noise_and_rewards_of_finite_worlds():
-    order = parse("max signal_1 > max signal_2")
+    def run(noise, seed):
+        process = random_momdp(seed, 6, 3, 2, successors=3, episodic=True)
+        world = lexrl.finite_world(process, noise=noise, max_steps=6)
+        trained(env=world, order=parse("max signal_2 > min signal_1"), seeds=range(30))
 
-    def finite(noise, seed):
-        return lexrl.finite_world(random_momdp(seed, 5, 2, 2, successors=2), noise=noise, max_steps=7)
-
-    trained(env=finite(0.1, 0), order=order)
+    run(0.1, 2)
     before = programs()
-    for noise, seed in ((0.0, 0), (0.5, 0), (0.5, 1)):
-        trained(env=finite(noise, seed), order=order)
+    for noise, seed in ((0.0, 2), (0.5, 2), (0.5, 3)):
+        run(noise, seed)
     assert programs() == before
 
 
@@ -105,12 +105,12 @@ def test_a_world_each_compiles_once():
 def test_evaluation():
     people = population(learner(), world(), ORDER, SEEDS)
     learners = compiled.start(people).learner
-    evaluate.evaluate(people, learners, episodes=3)
+    evaluate.evaluate(people, learners, episodes=50)
     before = evaluate._play._cache_size()
     for gamma in (0.0, 0.9, 1.0, (0.3, 0.4)):
-        evaluate.evaluate(people, learners, episodes=3, gamma=gamma)
+        evaluate.evaluate(people, learners, episodes=50, gamma=gamma)
     assert evaluate._play._cache_size() == before
-    evaluate.evaluate(people, learners, episodes=4)
+    evaluate.evaluate(people, learners, episodes=51)
     assert evaluate._play._cache_size() == before + 1
 
 

@@ -174,8 +174,6 @@ class TestBadLearners:
         assert "the learner computed NaN or infinity for 'signal_2'" in end.faults[2]
         np.testing.assert_array_equal(member(end.seats, 2).learner.q, np.float32(3e38))
 
-    # Known fault: the table is infinite one visit before the error is, and may be kept like that.
-    @pytest.mark.xfail(strict=True, reason="the learner's own numbers are checked through its metrics only")
     def test_what_is_kept_is_finite(self):
         algorithms = [learner(), learner(), learner(initial=3e38, alpha=8.0, gamma=0.5)]
         *_, end = chunks([poisoned()] * 3, algorithm=algorithms, steps=60, cuts=60)
@@ -223,19 +221,11 @@ class TestTheHostLoop:
             kept, good = member(chunk.seats, 1), member(clean[1].seats._replace(world=None), 1)
             same((kept.learner, kept.obs, kept.clock, kept.earned), (good.learner, good.obs, good.clock, good.earned))
 
-    # Known fault: a member that has stopped is still played for one iteration in every chunk that follows.
-    @pytest.mark.xfail(
-        strict=True, reason="the loop looks for a fault after the first iteration of a chunk, not before"
-    )
     def test_it_shows_nothing_any_more(self, stepped):
         for chunk in stepped[3:]:
             assert chunk.metrics["episodes"][1] == 0
             assert np.isnan(chunk.metrics["td_error"][1]).all()
 
-    # Known fault: the same, seen from the world: one that was left broken is stepped again and again.
-    @pytest.mark.xfail(
-        strict=True, reason="the loop looks for a fault after the first iteration of a chunk, not before"
-    )
     def test_its_world_is_left_alone(self):
         times = []
 

@@ -1,5 +1,7 @@
 """Any finite MOMDP as a world to learn in."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -23,6 +25,8 @@ class FiniteWorld(eqx.Module):
 
     slots: Array | np.ndarray
     """`[S, A, K, 3 + M]`: how likely a slot is kept, the slot it refers to otherwise, its successor, its signals."""
+    n_slots: Array | np.ndarray
+    """How many slots are drawn from: next to worlds with more successors, some are added that are not."""
     terminal: Array | np.ndarray
     """`[S]`"""
     initial: Array | np.ndarray
@@ -47,7 +51,7 @@ class FiniteWorld(eqx.Module):
         m = len(self.names)
         pairs = (m + 1) // 2
         draws = once(jax.random.uniform(key, (2 + 2 * pairs,)), state >= 0)
-        slot = _draw(lambda slot: slots[state, action, slot, :2], slots.shape[2], draws[0], draws[1])
+        slot = _draw(lambda slot: slots[state, action, slot, :2], self.n_slots, draws[0], draws[1])
         outcome = slots[state, action, slot, 2:]
         successor = outcome[0].astype(jnp.int32)
         signals = outcome[1:] + self.noise * _normal(draws[2 : 2 + pairs], draws[2 + pairs :])[:m]
@@ -55,8 +59,8 @@ class FiniteWorld(eqx.Module):
 
     def momdp(self, gamma: float | tuple[float, ...] = 0.99) -> MOMDP:
         """The process this world samples, for the exact solver (noise has mean 0 and does not show there)."""
-        n_states, n_actions, n_slots, width = self.slots.shape
-        slots = np.asarray(self.slots, float).reshape(-1, n_slots, width)
+        n_states, n_actions, _, width = self.slots.shape
+        slots = np.asarray(self.slots, float)[:, :, : int(self.n_slots)].reshape(n_states * n_actions, -1, width)
         probability = _chances(slots[..., :2])
         used = probability > 0
         indptr = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
@@ -90,6 +94,7 @@ def finite_world(momdp: MOMDP, *, noise: float = 0.0, max_steps: int = 100) -> F
     slots = np.concatenate([_lottery(probability), outcomes], axis=-1)
     return FiniteWorld(
         slots=slots.reshape(momdp.n_states, momdp.n_actions, *slots.shape[1:]),
+        n_slots=np.array(slots.shape[1], np.int32),
         terminal=momdp.terminal,
         initial=_lottery(momdp.initial[None])[0],
         noise=noise,
@@ -106,7 +111,10 @@ def _lottery(probability: np.ndarray) -> np.ndarray:
     """
     n_rows, n_slots = probability.shape
     rows = np.arange(n_rows)
-    weight = probability / probability.sum(axis=1, keepdims=True) * n_slots
+    total = probability.sum(axis=1, keepdims=True)
+    # The row of a terminal state may be empty; it is never drawn from.
+    probability = np.where(total > 0, probability, np.arange(n_slots) == 0)
+    weight = probability / np.where(total > 0, total, 1.0) * n_slots
     heaviest = np.argmax(weight, axis=1)
     queue = np.argsort(weight >= 1, axis=1, kind="stable")  # the light slots, then the heavy ones
     n_light = (weight < 1).sum(axis=1)
@@ -139,7 +147,7 @@ def _chances(lottery: np.ndarray) -> np.ndarray:
     return total / total.sum(axis=1, keepdims=True)
 
 
-def _draw(lottery, n_slots: int, which: Array, keeps: Array) -> Array:
+def _draw(lottery, n_slots: Any, which: Array, keeps: Array) -> Array:
     """A slot from two uniform draws."""
     slot = jnp.minimum((which * n_slots).astype(jnp.int32), n_slots - 1)
     keep, refers = lottery(slot)

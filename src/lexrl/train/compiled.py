@@ -147,6 +147,7 @@ def _chunk(algorithms, env, seeds, seats, iterations, *, own_world, columns, sig
         # A member that has met a NaN does nothing any more, and keeps what it was before the chunk that broke it.
         rounds = jnp.where(seat.fault.step >= 0, 0, iterations)
         after, tally = jax.lax.fori_loop(0, rounds, body, (seat, zeros))
+        after = after._replace(fault=fault_of_state(after, algorithm))
         broken = after.fault.step >= 0
         kept = jax.tree.map(lambda old, new: jnp.where(broken, old, new), seat, after)
         return kept._replace(fault=after.fault, iteration=after.iteration), tally
@@ -242,13 +243,22 @@ def first_fault(fault: Fault, reward: Array, metrics: Metrics, step: Array) -> F
     return jax.tree.map(lambda old, new: jnp.where(is_new, new, old), fault, found)
 
 
+def fault_of_state(seat: Seat, algorithm: Algorithm) -> Fault:
+    """The fault there is, or a new one if the learner is about to be kept with a number that is none."""
+    leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(seat.learner)]
+    finite = [jnp.isfinite(leaf).all() for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    bad = (seat.fault.step < 0) & ~jnp.all(jnp.array(finite, bool))
+    found = Fault(seat.iteration * algorithm.rollout * algorithm.worlds, jnp.int32(-1), jnp.bool_(False))
+    return jax.tree.map(lambda old, new: jnp.where(bad, new, old), seat.fault, found)
+
+
 def complaints(fault: Fault, seeds: Sequence[int] | np.ndarray, order: Order) -> dict[int, str]:
     """A sentence for every member that has stopped."""
     sentences = {}
     for place in np.flatnonzero(np.asarray(fault.step) >= 0):
         member = int(place)
         number = int(fault.objective[member])
-        name = repr(order.names[number]) if number >= 0 else "its loss"
+        name = repr(order.names[number]) if number >= 0 else "its loss or state"
         what = "the world paid" if fault.in_reward[member] else "the learner computed"
         sentences[member] = (
             f"Seed {seeds[member]} stopped at step {fault.step[member]}: {what} NaN or infinity for {name}."

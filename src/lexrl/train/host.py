@@ -16,7 +16,7 @@ from jax import Array
 
 from lexrl.order import Order
 from lexrl.train import keys
-from lexrl.train.compiled import Chunk, Fault, Seat, Tally, complaints, first_fault, stops, summary
+from lexrl.train.compiled import Chunk, Fault, Seat, Tally, complaints, fault_of_state, first_fault, stops, summary
 from lexrl.train.keys import Purpose
 from lexrl.train.population import Worlds, members, number, rewards
 from lexrl.types import Algorithm, Env, InputError, Spec, Step, Transition
@@ -69,11 +69,11 @@ def train(
     ]
     seats = [_start(one, world, order.spec(spec)) for one, world in zip(people, worlds, strict=True)]
     per_iteration = each[0].rollout * each[0].worlds
-    done = 0
+    done, tallies = 0, [None] * len(people)
     for stop in stops(-(-steps // per_iteration), chunks):
-        parts = [_chunk(*part, stop - done) for part in zip(people, worlds, seats, strict=True)]
-        seats, done = [seat for seat, _ in parts], stop
-        tally = jax.tree.map(lambda *leaves: np.stack(leaves), *[tally for _, tally in parts])
+        parts = [_chunk(*part, stop - done) for part in zip(people, worlds, seats, tallies, strict=True)]
+        seats, tallies, done = [seat for seat, _ in parts], [tally for _, tally in parts], stop
+        tally = jax.tree.map(lambda *leaves: np.stack(leaves), *tallies)
         together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[seat._replace(world=None) for seat in seats])
         faults = complaints(together.fault, seeds, order)
         yield Chunk(done * per_iteration, together, summary(tally, order), faults)
@@ -94,8 +94,10 @@ def _start(one: Member, env: Any, spec: Spec) -> Seat:
     )
 
 
-def _chunk(one: Member, env: Any, seat: Seat, iterations: int) -> tuple[Seat, Any]:
+def _chunk(one: Member, env: Any, seat: Seat, previous: Any, iterations: int) -> tuple[Seat, Any]:
     """As many iterations as asked for; a member that has met a NaN does nothing, and keeps what it was before."""
+    if int(seat.fault.step) >= 0:
+        return seat, jax.tree.map(np.zeros_like, previous)
     before, tally = seat, None
     while tally is None or (int(tally.updates) < iterations and int(seat.fault.step) < 0):
         begin = int(seat.iteration) * one.algorithm.rollout
@@ -111,6 +113,7 @@ def _chunk(one: Member, env: Any, seat: Seat, iterations: int) -> tuple[Seat, An
         more = Tally(episodes, returns, lengths, np.float32(1.0), metrics)
         more = jax.tree.map(np.asarray, more)
         tally = more if tally is None else jax.tree.map(np.add, tally, more)
+    seat = seat._replace(fault=fault_of_state(seat, one.algorithm))
     if int(seat.fault.step) >= 0:
         seat = before._replace(fault=seat.fault, iteration=seat.iteration)
     return seat, tally

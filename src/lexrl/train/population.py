@@ -16,7 +16,7 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from lexrl.order import Order
-from lexrl.types import Algorithm, Env, InputError, Spec
+from lexrl.types import Algorithm, Env, InputError, Numbers, Spec
 
 
 class Worlds(eqx.Module):
@@ -32,7 +32,7 @@ class Worlds(eqx.Module):
 
 def per_seed(worlds: Sequence[Env]) -> Worlds:
     """Give every seed a world of its own; slots that only some of them need are padded."""
-    if len({world.spec for world in worlds}) != 1:
+    if len({world.spec for world in worlds}) != 1 or len({jax.tree.structure(world) for world in worlds}) != 1:
         raise InputError("The worlds differ in their spaces, signals or length; all seeds need worlds of one kind.")
     leaves = [jax.tree.leaves(world) for world in worlds]
     padded = [_stack_padded(each) for each in zip(*leaves, strict=True)]
@@ -153,6 +153,6 @@ def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) 
     return jax.shard_map(on_device, mesh=mesh, in_specs=specs, out_specs=deal, check_vma=False)
 
 
-def rewards(signals: Array, columns: tuple[int, ...], signs: tuple[float, ...]) -> Array:
+def rewards(signals: Numbers, columns: tuple[int, ...], signs: tuple[float, ...]) -> Array:
     """A world's signals `[..., K]` as the learner's rewards `[..., M]`; `Order.apply` with the look-up written out."""
     return jnp.stack([signals[..., c] if s > 0 else -signals[..., c] for c, s in zip(columns, signs, strict=True)], -1)
