@@ -474,3 +474,9 @@ class TestRefused:
         sentence = f"The objectives {tuple(names)} should be 2 different names, one for each signal."
         with pytest.raises(InputError, match=re.escape(sentence)):
             tiny(objectives=names)
+
+
+def test_no_task_starts_at_its_end():
+    stay = np.eye(2)[:, None, :]
+    with pytest.raises(InputError, match="starts in a terminal state"):
+        momdp(stay, np.zeros((1, 2, 1)), 0.9, initial=[0.5, 0.5], terminal=[1])

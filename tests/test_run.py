@@ -10,6 +10,7 @@ from lexrl.order import parse
 from lexrl.run import execute, plan
 from lexrl.tolerance import Absolute, Relative, Sum
 from lexrl.train import compiled
+from lexrl.train.population import number
 
 ORDER = "min cost > max reward"
 WORLD = lexrl.grid_nav(4, seed=1, slip=0.3, max_steps=12)
@@ -243,3 +244,15 @@ class TestExecution:
         gaps = result.gaps([worlds.one(i).momdp(0.99) for i in range(3)])
         assert len(gaps) == 3
         assert result.evaluate(50).returns.shape == (3, 50, 2)
+
+
+def test_whole_numbers_are_numbers_too():
+    """`gamma=1` must not become an integer leaf, which would be another program."""
+    assert number(1).dtype == np.float32
+    assert number(np.int32(3)).dtype == np.int32
+
+
+@pytest.mark.parametrize("steps", [2**31, float("inf"), float("nan")])
+def test_more_steps_than_can_be_counted(steps):
+    with pytest.raises(lexrl.InputError, match="cannot be trained"):
+        plan(lexrl.q_learning(), lexrl.grid_nav(size=4), "min cost", 1, steps)

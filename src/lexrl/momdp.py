@@ -319,4 +319,6 @@ def _initial(initial: Any, terminal: Bool[np.ndarray, " S"]) -> Float[np.ndarray
             f"The initial distribution has shape {given.shape} and sums to {given.sum():g}; "
             f"it needs {len(terminal)} non-negative numbers that sum to 1."
         )
+    if (given[terminal] > 0).any():
+        raise InputError("The initial distribution starts in a terminal state; every task has at least one step.")
     return given

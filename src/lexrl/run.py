@@ -1,7 +1,6 @@
 """A run is a value: which algorithm, which world, which order, how long, which seeds. A result is what came of it."""
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -119,9 +118,11 @@ def plan(
     """Check what was given and make it a run. `seeds` is how many (0, 1, ...), or which."""
     world = env.one(0) if isinstance(env, Worlds) else env
     order = as_order(order, world.spec.objectives)
-    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
-    if not (math.isfinite(steps) and steps == int(steps) and steps >= 1):
-        raise InputError(f"{steps:g} steps cannot be trained; give a whole number from 1 on.")
+    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not all(seed == int(seed) for seed in chosen):
+        raise InputError(f"The seeds {list(chosen)} must be whole numbers.")
+    if not (1 <= steps < 2**31 and steps == int(steps)):
+        raise InputError(f"{steps:g} steps cannot be trained; give a whole number from 1 to {2**31 - 1:,}.")
     if chunks < 1:
         raise InputError(f"Training for {steps:g} steps in {chunks} parts cannot be; both must be 1 or more.")
     members(algorithm, env, chosen)
@@ -129,7 +130,7 @@ def plan(
     each = [with_order(one, order) for one in (algorithm if several else [algorithm])]
     for one in each:  # what does not fit this world is said now, before anything is compiled or written
         jax.eval_shape(partial(one.init, order.spec(world.spec)), keys.stream(0, Purpose.INIT))
-    return Run(each if several else each[0], env, order, chosen, int(steps), chunks)
+    return Run(each if several else each[0], env, order, tuple(map(int, chosen)), int(steps), chunks)
 
 
 def with_order(algorithm: Any, order: Order) -> Any:

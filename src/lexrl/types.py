@@ -85,7 +85,8 @@ class Env(Protocol):
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """Hyper-parameters and three verbs; everything that changes lives in the `State` they hand around.
+    """Hyper-parameters and three verbs; everything that changes lives in the `State` they hand around, whose floats
+    must be finite: a learner that has met NaN or infinity is stopped.
 
     Float hyper-parameters are traced (a new value never compiles again), integers shape the program.
     """

@@ -127,8 +127,8 @@ def population(
 
 
 def number(leaf: Any) -> np.ndarray:
-    """A leaf as the learner computes with it: floats in single precision, whatever they were."""
-    array = np.asarray(leaf)
+    """A leaf as the learner computes with it: floats in single precision, and `gamma=1` is one as well."""
+    array = np.asarray(float(leaf) if type(leaf) is int else leaf)
     return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
 
 
