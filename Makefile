@@ -12,7 +12,7 @@ ORDER := "min cost > max reward"
 demo: $(VENV)/.base  ## install, solve GridNav exactly, train on a small one, and say where to look
 	$(BIN)/lexrl solve grid-nav --seed 22 --order $(ORDER) --out demo/exact
 	$(BIN)/lexrl train q-learning grid-nav --size 8 --seed 3 --order $(ORDER) --gamma 0.95 --alpha n^-0.7 \
-		--bandit "epsilon 0.3" --tolerance 0.02 --seeds 30 --steps 1e6 --out demo/q-learning
+		--bandit "epsilon 0.5" --tolerance 0.002 --seeds 30 --steps 1e6 --out demo/q-learning
 
 test: $(VENV)/.test  ## everything the project checks
 	$(BIN)/ruff format --check src tests benchmarks
