@@ -381,3 +381,22 @@ def test_grids():
     assert condition(convergence, "finite").evidence == "16 states, 4 actions"
     convergence, _ = lexrl.check(learner(gamma=1.0), slips, "min cost > max reward")
     assert condition(convergence, "gamma")[1:] == ("holds", "gamma is 1, and every policy ends")
+
+
+@pytest.mark.parametrize(
+    ("rule", "tau", "verdict"),
+    [
+        ("q-learning", 2.0, "holds"),
+        ("sarsa", 2.0, "unknown"),
+        ("expected-sarsa", 2.0, "unknown"),
+        ("sarsa", 0.4, "holds"),
+    ],
+)
+def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, tau, verdict):
+    """Staying pays (1, 0), leaving (5, 100) and ends: a policy that leaves supports itself if tau >= (1 - 0.9) * 5."""
+    stay_or_leave = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
+    rewards = [[[1.0, 5.0], [0.0, 0.0]], [[0.0, 100.0], [0.0, 0.0]]]
+    process = lexrl.momdp(stay_or_leave, rewards, 0.9, terminal=[1], objectives=("first", "second"))
+    learner = lexrl.Tabular(rule=rule, gamma=0.9, alpha="n^-0.7", bandit="epsilon 1/n", tolerance=tau)
+    theorem = lexrl.check(learner, process, "max first > max second")[0]
+    assert theorem.verdict == verdict, str(theorem)

@@ -125,6 +125,7 @@ def test_help_fits(command, tmp_path):
         (["train", "sarsa", "grid-nav", *ORDER, "--episodes", "0"], "0 episodes"),
         (["train", "sarsa", "grid-nav", *ORDER, "--gamma", "0.9", "0.9", "0.9"], "gamma has 3 entries for 2"),
         (["train", "sarsa", "grid-nav", *ORDER, "--tolerance=-0.1"], "must be 0 or more"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--gamma", "1.5"], "Gamma is 1.5; a discount lies in [0, 1]."),
         (["train", "sarsa", "grid-nav", *ORDER, "--alpha", "fast"], "The schedule 'fast' cannot be read"),
         (["train", "sarsa", "grid-nav", *ORDER, "--bandit", "ucb"], "The bandit 'ucb' cannot be read"),
     ],

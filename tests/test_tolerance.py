@@ -100,7 +100,6 @@ class TestAdaptive:
     def test_scale(self):
         # 2 x 0.25 = 0.5 keeps {0, 1}; then 2 x 0.5 = 1 covers the 0.75 between 2 and 1.25.
         assert kept(Adaptive(scale=2.0), *self.VALUES, spread=self.SPREAD) == {0, 1}
-        assert kept(Adaptive(), *self.VALUES, spread=self.SPREAD) == {0, 1}  # 2 is what it is without saying
 
     def test_floor(self):
         # 0.25 + 0.5 = 0.75 is just enough.
@@ -171,7 +170,7 @@ class TestComposition:
         assert str(Absolute(0.01) + Relative(0.05)) == "0.01 + 5%"
         assert str(Rounding(0.5)) == "rounded to 0.5"
         assert str(Absolute(1.0) * schedules.Power(0.3)) == "(1) x (n^-0.3)"
-        assert str(Adaptive()) == "0 + 2 standard errors"
+        assert str(Adaptive()) == "0 + 4 standard errors"
 
 
 class TestTraced:

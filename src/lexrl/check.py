@@ -68,6 +68,8 @@ def check(algorithm: Any, world: Any, order: Order | str | None = None) -> tuple
 def _convergence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
     name = "Theorem 2 (Double Q-learning)" if algorithm.rule == "double-q" else "Theorem 1"
     own = [_below_gap("tau_B", given, process)]
+    if algorithm.rule in ("sarsa", "expected-sarsa"):
+        own.append(_supports_itself(given, process))
     if algorithm.rule in ("q-learning", "double-q") and algorithm.update_tolerance is not None:
         own.append(_below_gap("tau_Q", algorithm.update_tolerance, process))
     promise = "the policy converges to a lexicographically optimal one"
@@ -183,6 +185,29 @@ def _below_gap(name: str, tolerances: tol.Tolerances, process: MOMDP | None) -> 
     ]
     holds = all(0 < tau < gap for tau, gap in zip(taus, gaps, strict=True))
     return Condition(text, "holds" if holds else "fails", "; ".join(parts))
+
+
+def _supports_itself(tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
+    """The theorem's own bound on tau is not enough for rules that evaluate the policy they follow.
+
+    A policy can support itself: under its own values its actions are within tau of the best, though they are not under
+    the optimal ones. Such a policy is at most tau / (1 - gamma) from optimal, and any wrong action is at least the gap
+    from it; so tau < (1 - gamma) gap excludes it (without discount the longest expected episode takes the place of
+    1 / (1 - gamma)). Beyond that nothing is known.
+    """
+    text = "no wrong policy can support itself (on-policy rules need tau_B < gap / horizon)"
+    if process is None:
+        return Condition(text, "unknown", "the action values are not known")
+    taus = _limits(tolerances, process)
+    if taus is None:
+        return Condition(text, "unknown", "the tolerance follows the learner's estimates")
+    gaps = exact.action_gaps(exact.solve(process, _all_max(process))).deciding
+    bounds = gaps / np.array([exact.reach(process, i) for i in range(process.n_objectives)])
+    parts = [
+        f"{one}: {tau:.3g} against {'no bound' if np.isinf(bound) else f'{bound:.3g}'}"
+        for one, tau, bound in zip(process.objectives, taus, bounds, strict=True)
+    ]
+    return Condition(text, "holds" if (taus < bounds).all() else "unknown", "; ".join(parts))
 
 
 def _update_tolerance_smaller(algorithm: Tabular, given: tol.Tolerances, process: MOMDP | None) -> Condition:

@@ -103,7 +103,7 @@ class Adaptive(Tolerance):
     the estimate does, while the last change of Q shrinks like alpha and would be too fast.
     """
 
-    scale: float = 2.0
+    scale: float = 4.0
     floor: float = 0.0
 
     def __check_init__(self):

@@ -105,6 +105,11 @@ class Tabular(eqx.Module):
     initial: tuple[float, ...] | float = 0.0
     """First Q-values: one for all objectives, or one each; high ones make the learner explore."""
 
+    def __check_init__(self):
+        each = self.gamma if isinstance(self.gamma, tuple) else (self.gamma,)
+        if any(isinstance(one, int | float) and not 0 <= one <= 1 for one in each):
+            raise InputError(f"Gamma is {self.gamma}; a discount lies in [0, 1].")
+
     @property
     def rollout(self) -> int:
         return 1
@@ -256,6 +261,6 @@ def _mean(q: Float[Array, "C *rest"]) -> Float[Array, "*rest"]:
 
 
 def _draw(probabilities: Float[Array, " A"], key: Array) -> Int[Array, ""]:
-    """Invert the distribution function; scaling by its last value keeps impossible actions impossible."""
-    heights = jnp.cumsum(probabilities)
-    return jnp.sum(jax.random.uniform(key) * heights[-1] >= heights[:-1]).astype(jnp.int32)
+    """Invert the distribution function. Impossible actions are left out: rounding could else reach them."""
+    heights = jnp.where(probabilities > 0, jnp.cumsum(probabilities), -jnp.inf)
+    return jnp.argmax(heights > jax.random.uniform(key) * jnp.max(heights)).astype(jnp.int32)

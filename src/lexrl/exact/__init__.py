@@ -14,7 +14,7 @@ from lexrl.exact.certificate import Certificate
 from lexrl.exact.critical import SlackPoint, critical_slack
 from lexrl.exact.evaluation import Evaluation, TimedEvaluation, evaluate, evaluate_horizon
 from lexrl.exact.horizon import HorizonSolution, solve_horizon
-from lexrl.exact.iteration import Solution, solve
+from lexrl.exact.iteration import Solution, reach, solve
 from lexrl.exact.programs import ProgramSolution, occupancy, solve_slack
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "evaluate_horizon",
     "gap",
     "occupancy",
+    "reach",
     "solve",
     "solve_average",
     "solve_horizon",

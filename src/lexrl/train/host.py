@@ -6,6 +6,7 @@ other object with `spec`, `reset(key)` and `step(state, action, key)` is called 
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -81,7 +82,7 @@ def train(
 
 def _start(one: Member, env: Any, spec: Spec) -> Seat:
     n = one.algorithm.worlds
-    first = [_reset(env, keys.at(keys.stream(one.seed, Purpose.RESET, world), 0)) for world in range(n)]
+    first = [_reset(env, _key(one.seed, Purpose.RESET, world, 0)) for world in range(n)]
     none = jnp.int32(-1)
     return Seat(
         learner=one.init(spec),
@@ -124,9 +125,8 @@ def _step(one: Member, env: Any, seat: Seat, time: int) -> tuple[Seat, Transitio
     actions, steps = [], []
     for world in range(one.algorithm.worlds):
         action = np.asarray(one.act(seat.learner, seat.obs[world], np.uint32(world), np.uint32(time)))
-        key = keys.at(keys.stream(one.seed, Purpose.STEP, world), time)
         actions.append(action)
-        steps.append(_answer(env, seat.world[world], action, key))
+        steps.append(_answer(env, seat.world[world], action, _key(one.seed, Purpose.STEP, world, time)))
     reward = np.stack([rewards(step.signals, one.columns, one.signs) for step in steps]).astype(np.float32)
     discount = np.array([float(step.discount) for step in steps], np.float32)
     following = np.stack([np.asarray(step.obs) for step in steps])
@@ -137,9 +137,14 @@ def _step(one: Member, env: Any, seat: Seat, time: int) -> tuple[Seat, Transitio
     counts = (ended.sum(), (earned * ended[:, None]).sum(axis=0), (clock * ended).sum(dtype=np.float32))
     world, obs = [step.state for step in steps], following.copy()
     for i in np.flatnonzero(last):
-        world[i], obs[i] = _reset(env, keys.at(keys.stream(one.seed, Purpose.RESET, i), time + 1))
+        world[i], obs[i] = _reset(env, _key(one.seed, Purpose.RESET, i, time + 1))
     clock, earned = np.where(last, 0, clock).astype(np.int32), np.where(last[:, None], np.float32(0), earned)
     return seat._replace(world=world, obs=obs, clock=clock, earned=earned), seen, counts
+
+
+@partial(jax.jit, static_argnames="purpose")
+def _key(seed: Array, purpose: Purpose, world: Any, time: Any) -> Array:
+    return keys.at(keys.stream(seed, purpose, world), time)
 
 
 def _reset(env: Any, key: Array) -> tuple[Any, Any]:
