@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -148,3 +149,14 @@ def test_flags_of_a_run_are_disjoint(tmp_path):
             with pytest.raises(SystemExit) as stopped:
                 cli.main(["train", algorithm, world, "--help"])
             assert stopped.value.code == 0
+
+
+def test_stopping_by_hand_is_no_traceback(tmp_path):
+    program = pathlib.Path(sys.executable).with_name("lexrl")
+    command = [program, "train", "q-learning", *GRID, *ORDER, "--steps", "5e8", "--seeds", "1"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert "q-learning on grid-nav" in process.stdout.readline()  # it has begun
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert complaint.strip() == "lexrl: stopped by hand."

@@ -11,7 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import tyro
@@ -119,8 +119,16 @@ def main(arguments: list[str] | None = None) -> None:
             )
         {Solve: solve, Train: train, List: show_list}[type(command)](command)
     except InputError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"lexrl: {error}", markup=False)
-        sys.exit(2)
+        _complain(str(error), 2)
+    except KeyboardInterrupt:
+        _complain("stopped by hand.", 130)
+    except OSError as error:
+        _complain(f"{error.filename or 'a file'} could not be written or read: {error.strerror}.", 1)
+
+
+def _complain(sentence: str, code: int) -> NoReturn:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"lexrl: {sentence}", markup=False)
+    sys.exit(code)
 
 
 def solve(command: Solve) -> None:
