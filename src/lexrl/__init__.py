@@ -7,7 +7,7 @@ _backend.prepare()
 from lexrl import exact, lex, schedules, tolerance  # noqa: E402
 from lexrl.algos import EpsilonGreedy, Softmax, Tabular, double_q, expected_sarsa, gabor, q_learning, sarsa  # noqa: E402
 from lexrl.check import check  # noqa: E402
-from lexrl.envs import finite_world, grid_nav, random_world  # noqa: E402
+from lexrl.envs import cart_safe, finite_world, grid_nav, random_world  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP, momdp, random_momdp  # noqa: E402
 from lexrl.order import Order  # noqa: E402
@@ -26,6 +26,7 @@ __all__ = [
     "Run",
     "Softmax",
     "Tabular",
+    "cart_safe",
     "check",
     "critical_slack",
     "double_q",

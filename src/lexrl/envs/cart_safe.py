@@ -1,0 +1,90 @@
+"""CartSafe: swing a pole up from a cart, and keep the cart where it is safe.
+
+A pole hangs from a cart on a track; the cart is pushed left or right. Signals: `reward = 1 + cos(angle)`, up to 2 when
+the pole stands, and `cost = 1` while the cart is more than 1 from the middle, both of the new state. Beyond 2.4 the
+track ends, and with it the episode; the steps that were left are then charged as cost, because else leaving at once
+would be the safest thing to do.
+
+    u        = (F + m_p l w^2 sin a) / (m_c + m_p)
+    w'       = (g sin a - u cos a) / (l (4/3 - m_p cos^2 a / (m_c + m_p)))
+    v'       = u - m_p l w' cos a / (m_c + m_p)
+
+with the angle a = 0 upright, w its rate, v the cart's speed, l half the pole's length; explicit Euler steps.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int
+
+from lexrl.types import Box, Discrete, InputError, Spec, Step
+
+CART_MASS, POLE_MASS, HALF_LENGTH, GRAVITY, FORCE, SECONDS = 1.0, 0.1, 0.5, 9.8, 10.0, 0.02
+SAFE, TRACK = 1.0, 2.4
+"""How far from the middle the cart is safe, and where the track ends."""
+
+
+class State(NamedTuple):
+    """The cart's place and speed, the pole's angle (0 upright) and its rate; and the steps taken."""
+
+    body: Float[Array, " 4"]
+    time: Int[Array, ""]
+
+
+class CartSafe(eqx.Module):
+    """The world; build it with `cart_safe(...)`."""
+
+    charge_rest: bool = eqx.field(static=True)
+    trigonometric: bool = eqx.field(static=True)
+    max_steps: int = eqx.field(static=True)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(Box((5,) if self.trigonometric else (4,)), Discrete(2), ("reward", "cost"), self.max_steps)
+
+    def reset(self, key: Array) -> tuple[State, Array]:
+        body = jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05).at[2].add(np.float32(np.pi))
+        return State(body, jnp.int32(0)), self._seen(body)
+
+    def step(self, state: State, action: Array, key: Array) -> Step:
+        body = euler(state.body, jnp.where(action == 1, FORCE, -FORCE))
+        time = state.time + 1
+        away = jnp.abs(body[0])
+        ended = away > TRACK
+        rest = jnp.where(ended, self.max_steps - time, 0) if self.charge_rest else 0
+        signals = jnp.stack([1 + jnp.cos(body[2]), jnp.where(away > SAFE, 1.0, 0.0) + rest])
+        return Step(State(body, time), self._seen(body), signals, jnp.where(ended, 0.0, 1.0))
+
+    def _seen(self, body: Array) -> Array:
+        if not self.trigonometric:
+            return body
+        place, speed, angle, rate = body
+        return jnp.stack([place, speed, jnp.cos(angle), jnp.sin(angle), rate])
+
+
+def euler(body: Float[Array, " 4"], force: Array) -> Float[Array, " 4"]:
+    """One step of the equations of motion; the angle stays in [0, 2 pi)."""
+    place, speed, angle, rate = body
+    sine, cosine, mass = jnp.sin(angle), jnp.cos(angle), CART_MASS + POLE_MASS
+    push = (force + POLE_MASS * HALF_LENGTH * rate**2 * sine) / mass
+    turn = (GRAVITY * sine - push * cosine) / (HALF_LENGTH * (4 / 3 - POLE_MASS * cosine**2 / mass))
+    pull = push - POLE_MASS * HALF_LENGTH * turn * cosine / mass
+    moved = jnp.stack([place + SECONDS * speed, speed + SECONDS * pull, angle + SECONDS * rate, rate + SECONDS * turn])
+    return moved.at[2].set(jnp.mod(moved[2], 2 * np.float32(np.pi)))
+
+
+def cart_safe(charge_rest: bool = True, trigonometric: bool = False, max_steps: int = 300) -> CartSafe:
+    """Swing a pole up from a cart, and keep the cart where it is safe.
+
+    Args:
+        charge_rest: when the cart leaves the track, charge the steps that were left as cost.
+        trigonometric: show the angle as cosine and sine instead of a number that jumps.
+        max_steps: length of an episode.
+    """
+    if max_steps < 1:
+        raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
+    return CartSafe(charge_rest=charge_rest, trigonometric=trigonometric, max_steps=max_steps)
