@@ -19,7 +19,7 @@ test: $(VENV)/.test  ## everything the project checks
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile
 
 test-slow: $(VENV)/.test  ## the long versions of the theory tests
 	$(BIN)/python -m pytest -m slow
