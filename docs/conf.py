@@ -2,7 +2,7 @@
 
 project = "lexrl"
 author = "The lexrl authors"
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx-mathjax-offline"]
 html_theme = "sphinx_book_theme"
 html_title = "lexrl"
 exclude_patterns = ["_build", "jupyter_execute"]
