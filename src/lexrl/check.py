@@ -4,6 +4,7 @@ A verdict is *holds*, *fails*, or *unknown* (cannot be known here). "Fails" does
 work: constant rates are the practical default, and no theorem covers them.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -173,18 +174,7 @@ def _greedy_in_the_limit(algorithm: Tabular) -> Condition:
 
 def _below_gap(name: str, tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
     text = f"0 < {name} < the smallest gap between actions that differ"
-    if process is None:
-        return Condition(text, "unknown", "the action values are not known")
-    taus = _limits(tolerances, process)
-    if taus is None:
-        return Condition(text, "unknown", "the tolerance follows the learner's estimates")
-    gaps = exact.action_gaps(exact.solve(process, _all_max(process))).deciding
-    parts = [
-        f"{one}: {tau:.3g} against {'no gap' if np.isinf(gap) else f'{gap:.3g}'}"
-        for one, tau, gap in zip(process.objectives, taus, gaps, strict=True)
-    ]
-    holds = all(0 < tau < gap for tau, gap in zip(taus, gaps, strict=True))
-    return Condition(text, "holds" if holds else "fails", "; ".join(parts))
+    return _against(text, tolerances, process, _gaps, "no gap", "fails")
 
 
 def _supports_itself(tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
@@ -196,18 +186,35 @@ def _supports_itself(tolerances: tol.Tolerances, process: MOMDP | None) -> Condi
     1 / (1 - gamma)). Beyond that nothing is known.
     """
     text = "no wrong policy can support itself (on-policy rules need tau_B < gap / horizon)"
+
+    def bounds(process: MOMDP) -> np.ndarray:
+        return _gaps(process) / np.array([exact.reach(process, i) for i in range(process.n_objectives)])
+
+    return _against(text, tolerances, process, bounds, "no bound", "unknown")
+
+
+def _against(
+    text: str,
+    tolerances: tol.Tolerances,
+    process: MOMDP | None,
+    bounds: Callable[[MOMDP], np.ndarray],
+    unbounded: str,
+    otherwise: Verdict,
+) -> Condition:
+    """Hold each objective's tolerance against a bound; `otherwise` is the verdict where one is not below it."""
     if process is None:
         return Condition(text, "unknown", "the action values are not known")
     taus = _limits(tolerances, process)
     if taus is None:
         return Condition(text, "unknown", "the tolerance follows the learner's estimates")
-    gaps = exact.action_gaps(exact.solve(process, _all_max(process))).deciding
-    bounds = gaps / np.array([exact.reach(process, i) for i in range(process.n_objectives)])
-    parts = [
-        f"{one}: {tau:.3g} against {'no bound' if np.isinf(bound) else f'{bound:.3g}'}"
-        for one, tau, bound in zip(process.objectives, taus, bounds, strict=True)
-    ]
-    return Condition(text, "holds" if (taus < bounds).all() else "unknown", "; ".join(parts))
+    each = list(zip(process.objectives, taus, bounds(process), strict=True))
+    shown = [f"{one}: {tau:.3g} against {unbounded if np.isinf(bound) else f'{bound:.3g}'}" for one, tau, bound in each]
+    holds = all(0 < tau < bound for _, tau, bound in each)
+    return Condition(text, "holds" if holds else otherwise, "; ".join(shown))
+
+
+def _gaps(process: MOMDP) -> np.ndarray:
+    return exact.action_gaps(exact.solve(process, _all_max(process))).deciding
 
 
 def _update_tolerance_smaller(algorithm: Tabular, given: tol.Tolerances, process: MOMDP | None) -> Condition:
