@@ -15,7 +15,7 @@ from jax import Array
 
 _WHOLE_LOOPS = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 """XLA's CPU backend runs a loop as many small kernels, each with a dispatch that costs more than the work, unless the
-loop is "small"; then it becomes one native function. All of ours are meant to: about five times faster on tables."""
+loop is "small"; then it becomes one native function. All of ours are meant to."""
 
 
 def prepare() -> None:

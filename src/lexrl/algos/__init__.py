@@ -1,4 +1,4 @@
-"""The algorithms, one file each. The union of their types is the list of them."""
+"""The algorithms, one file each."""
 
 from lexrl.algos.tabular import (
     EpsilonGreedy,
@@ -11,10 +11,7 @@ from lexrl.algos.tabular import (
     sarsa,
 )
 
-AnyAlgorithm = Tabular
-
 __all__ = [
-    "AnyAlgorithm",
     "EpsilonGreedy",
     "Softmax",
     "Tabular",

@@ -5,6 +5,4 @@ from lexrl.envs.finite import FiniteWorld, finite_world
 from lexrl.envs.grid_nav import GridNav, grid_nav
 from lexrl.envs.random_momdp import random_world
 
-AnyWorld = CartSafe | FiniteWorld | GridNav
-
-__all__ = ["AnyWorld", "CartSafe", "FiniteWorld", "GridNav", "cart_safe", "finite_world", "grid_nav", "random_world"]
+__all__ = ["CartSafe", "FiniteWorld", "GridNav", "cart_safe", "finite_world", "grid_nav", "random_world"]
