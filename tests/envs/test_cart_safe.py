@@ -117,3 +117,42 @@ def test_an_episode_needs_a_step():
 def test_a_table_is_no_place_for_it():
     with pytest.raises(InputError, match="needs numbered observations"):
         lexrl.train(lexrl.q_learning(), cart_safe(), "min cost > max reward", seeds=1, steps=10)
+
+
+class TestEffort:
+    """The third signal, and what must be seen for it."""
+
+    @pytest.mark.parametrize("trigonometric", [False, True])
+    def test_it_counts_changes_of_direction(self, trigonometric):
+        world = cart_safe(effort=True, trigonometric=trigonometric)
+        assert world.spec.objectives == ("reward", "cost", "effort")
+        assert world.spec.observation == Box((6 if trigonometric else 5,))
+        step = jax.jit(world.step)
+        state, seen = world.reset(jax.random.key(0))
+        assert seen.shape == world.spec.observation.shape
+        assert seen[-1] == 0
+        efforts, shown = [], []
+        for action in (1, 1, 0, 1, 1, 0, 0):
+            answer = step(state, jnp.int32(action), jax.random.key(0))
+            state = answer.state
+            efforts.append(float(answer.signals[2]))
+            shown.append(float(answer.obs[-1]))
+        assert efforts == [0, 0, 1, 1, 0, 1, 0]
+        assert shown == [1, 1, -1, 1, 1, -1, -1]
+
+    @pytest.mark.parametrize("first", [0, 1])
+    def test_the_first_push_of_an_episode_is_no_change(self, first):
+        world = cart_safe(effort=True)
+        state, _ = world.reset(jax.random.key(0))
+        assert world.step(state, jnp.int32(first), jax.random.key(0)).signals[2] == 0
+
+    def test_all_else_stays(self, world, step):
+        more = jax.jit(cart_safe(effort=True).step)
+        one, other = (w.reset(jax.random.key(5))[0] for w in (world, cart_safe(effort=True)))
+        for time in range(40):
+            action = jnp.int32((time // 3) % 2)
+            plain, rich = step(one, action, jax.random.key(0)), more(other, action, jax.random.key(0))
+            np.testing.assert_array_equal(plain.signals, rich.signals[:2])
+            np.testing.assert_array_equal(plain.obs, rich.obs[:-1])
+            assert plain.discount == rich.discount
+            one, other = plain.state, rich.state

@@ -1,8 +1,21 @@
 """The worlds, one file each, built by a function that documents what can be set."""
 
+from lexrl.envs import registered
 from lexrl.envs.cart_safe import CartSafe, cart_safe
 from lexrl.envs.finite import FiniteWorld, finite_world
 from lexrl.envs.grid_nav import GridNav, grid_nav
+from lexrl.envs.mountain_car_safe import MountainCarSafe, mountain_car_safe
 from lexrl.envs.random_momdp import random_world
 
-__all__ = ["CartSafe", "FiniteWorld", "GridNav", "cart_safe", "finite_world", "grid_nav", "random_world"]
+__all__ = [
+    "CartSafe",
+    "FiniteWorld",
+    "GridNav",
+    "MountainCarSafe",
+    "cart_safe",
+    "finite_world",
+    "grid_nav",
+    "mountain_car_safe",
+    "random_world",
+    "registered",
+]

@@ -3,7 +3,8 @@
 A pole hangs from a cart on a track; the cart is pushed left or right. Signals: `reward = 1 + cos(angle)`, up to 2 when
 the pole stands, and `cost = 1` while the cart is more than 1 from the middle, both of the new state. Beyond 2.4 the
 track ends, and with it the episode; the steps that were left are then charged as cost, because else leaving at once
-would be the safest thing to do.
+would be the safest thing to do. An option adds the signal `effort = 1` when the push differs from the one before; the
+push before is then shown, because else the signal would depend on what is not seen.
 
     u        = (F + m_p l w^2 sin a) / (m_c + m_p)
     w'       = (g sin a - u cos a) / (l (4/3 - m_p cos^2 a / (m_c + m_p)))
@@ -21,6 +22,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
+from lexrl.envs import drawing
 from lexrl.types import Box, Discrete, InputError, Spec, Step
 
 CART_MASS, POLE_MASS, HALF_LENGTH, GRAVITY, FORCE, SECONDS = 1.0, 0.1, 0.5, 9.8, 10.0, 0.02
@@ -29,10 +31,12 @@ SAFE, TRACK = 1.0, 2.4
 
 
 class State(NamedTuple):
-    """The cart's place and speed, the pole's angle (0 upright) and its rate; and the steps taken."""
+    """The cart's place and speed, the pole's angle (0 upright) and its rate; the steps taken; and the push before."""
 
     body: Float[Array, " 4"]
     time: Int[Array, ""]
+    before: Int[Array, ""] | int = 0
+    """-1 left, +1 right, 0 at the beginning."""
 
 
 class CartSafe(eqx.Module):
@@ -41,29 +45,42 @@ class CartSafe(eqx.Module):
     charge_rest: bool = eqx.field(static=True)
     trigonometric: bool = eqx.field(static=True)
     max_steps: int = eqx.field(static=True)
+    effort: bool = eqx.field(static=True, default=False)
 
     @property
     def spec(self) -> Spec:
-        return Spec(Box((5,) if self.trigonometric else (4,)), Discrete(2), ("reward", "cost"), self.max_steps)
+        names = ("reward", "cost", "effort") if self.effort else ("reward", "cost")
+        return Spec(Box((4 + self.trigonometric + self.effort,)), Discrete(2), names, self.max_steps)
 
     def reset(self, key: Array) -> tuple[State, Array]:
         body = jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05).at[2].add(np.float32(np.pi))
-        return State(body, jnp.int32(0)), self._seen(body)
+        state = State(body, jnp.int32(0), jnp.int32(0))
+        return state, self._seen(state)
 
     def step(self, state: State, action: Array, key: Array) -> Step:
-        body = euler(state.body, jnp.where(action == 1, FORCE, -FORCE))
+        push = jnp.where(action == 1, 1, -1).astype(jnp.int32)
+        body = euler(state.body, push * FORCE)
         time = state.time + 1
         away = jnp.abs(body[0])
         ended = away > TRACK
         rest = jnp.where(ended, self.max_steps - time, 0) if self.charge_rest else 0
-        signals = jnp.stack([1 + jnp.cos(body[2]), jnp.where(away > SAFE, 1.0, 0.0) + rest])
-        return Step(State(body, time), self._seen(body), signals, jnp.where(ended, 0.0, 1.0))
+        signals = [1 + jnp.cos(body[2]), jnp.where(away > SAFE, 1.0, 0.0) + rest]
+        if self.effort:
+            # The product is -1 where the push turned, 0 in the first step.
+            signals.append(jnp.where(push * state.before < 0, 1.0, 0.0))
+        new = State(body, time, push)
+        return Step(new, self._seen(new), jnp.stack(signals), jnp.where(ended, 0.0, 1.0))
 
-    def _seen(self, body: Array) -> Array:
-        if not self.trigonometric:
-            return body
-        place, speed, angle, rate = body
-        return jnp.stack([place, speed, jnp.cos(angle), jnp.sin(angle), rate])
+    def render(self, state: State) -> np.ndarray:
+        """A picture of the state, `[height, width, 3]`."""
+        place, _, angle, _ = np.asarray(state.body, float)
+        return drawing.cart(place, angle, 2 * HALF_LENGTH, SAFE, TRACK)
+
+    def _seen(self, state: State) -> Array:
+        place, speed, angle, rate = state.body
+        shown = [jnp.cos(angle), jnp.sin(angle)] if self.trigonometric else [angle]
+        before = [jnp.asarray(state.before, jnp.float32)] if self.effort else []
+        return jnp.stack([place, speed, *shown, rate, *before])
 
 
 def euler(body: Float[Array, " 4"], force: Array) -> Float[Array, " 4"]:
@@ -77,14 +94,17 @@ def euler(body: Float[Array, " 4"], force: Array) -> Float[Array, " 4"]:
     return moved.at[2].set(jnp.mod(moved[2], 2 * np.float32(np.pi)))
 
 
-def cart_safe(charge_rest: bool = True, trigonometric: bool = False, max_steps: int = 300) -> CartSafe:
+def cart_safe(
+    charge_rest: bool = True, trigonometric: bool = False, max_steps: int = 300, effort: bool = False
+) -> CartSafe:
     """Swing a pole up from a cart, and keep the cart where it is safe.
 
     Args:
         charge_rest: when the cart leaves the track, charge the steps that were left as cost.
         trigonometric: show the angle as cosine and sine instead of a number that jumps.
         max_steps: length of an episode.
+        effort: a third signal that counts the changes of direction; the push before is shown as -1, 0 (none yet), +1.
     """
     if max_steps < 1:
         raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
-    return CartSafe(charge_rest=charge_rest, trigonometric=trigonometric, max_steps=max_steps)
+    return CartSafe(charge_rest=charge_rest, trigonometric=trigonometric, max_steps=max_steps, effort=effort)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from jax import Array
 
+from lexrl.envs import drawing
 from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.types import Box, Discrete, InputError, Spec, Step
 
@@ -93,6 +94,10 @@ class GridNav(eqx.Module):
             else:
                 cells.append(ARROWS[int(np.argmax(policy[cell]))])
         return "\n".join(" ".join(cells[row * self.size : (row + 1) * self.size]) for row in range(self.size))
+
+    def render(self, state: Array | np.ndarray) -> np.ndarray:
+        """A picture of the state, `[height, width, 3]`."""
+        return drawing.grid(self.size, np.asarray(self.obstacles), int(self.goal), int(state))
 
     def _seen(self, cell: Array) -> Array:
         return jax.nn.one_hot(cell, self.size**2) if self.one_hot else cell

@@ -1,7 +1,4 @@
-"""Pictures: each function takes plain arrays and gives a PNG as bytes.
-
-Colours are Okabe and Ito's, which people with any colour vision can tell apart.
-"""
+"""Pictures: each function takes plain arrays and gives a PNG as bytes."""
 
 import io
 from collections.abc import Sequence
@@ -10,10 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
-)  # fmt: skip
-INK, FAINT = "#222222", "#BBBBBB"
+from lexrl.colours import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, RED, SKY
 
 
 def slack_curve(slack: np.ndarray, first: np.ndarray, second: np.ndarray, names: tuple[str, str], title: str) -> bytes:

@@ -1,0 +1,12 @@
+"""The colours of all pictures: Okabe and Ito's, which people with any colour vision can tell apart."""
+
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
+)  # fmt: skip
+INK, FAINT, WHITE = "#222222", "#BBBBBB", "#FFFFFF"
+
+
+def mix(colour: str, share: float, ground: str = WHITE) -> str:
+    """A `share` of the colour on a ground: the paler the smaller it is."""
+    pairs = zip(bytes.fromhex(colour[1:]), bytes.fromhex(ground[1:]), strict=True)
+    return "#" + bytes(round(share * one + (1 - share) * other) for one, other in pairs).hex()
