@@ -1,6 +1,7 @@
 """Runs as values, what is said of wrong ones, and what a result can be asked."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -170,7 +171,8 @@ class TestResults:
         assert policies.shape == (3, 16, 4)
         assert policies.dtype == float
         np.testing.assert_allclose(policies.sum(axis=-1), 1, rtol=1e-15)
-        np.testing.assert_allclose(policies[1], learner().policy(one), rtol=1e-6)
+        chances = [learner().probabilities(one, jnp.int32(s), greedy=True) for s in range(16)]
+        np.testing.assert_allclose(policies[1], chances, rtol=1e-6)
         assert not np.array_equal(policies[0], policies[1])
 
     def test_policies_of_several_algorithms_use_their_own_tolerance(self):

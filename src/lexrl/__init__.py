@@ -5,11 +5,30 @@ from lexrl import backend as _backend
 _backend.prepare()
 
 from lexrl import exact, lex, schedules, tolerance  # noqa: E402
-from lexrl.algos import EpsilonGreedy, Softmax, Tabular, double_q, expected_sarsa, gabor, q_learning, sarsa  # noqa: E402
+from lexrl.algos import (  # noqa: E402
+    A2C,
+    DQN,
+    LA2C,
+    LDQN,
+    LPPO,
+    PPO,
+    EpsilonGreedy,
+    Networks,
+    Random,
+    Softmax,
+    Tabular,
+    double_q,
+    expected_sarsa,
+    gabor,
+    q_learning,
+    sarsa,
+)
 from lexrl.check import check  # noqa: E402
-from lexrl.envs import cart_safe, finite_world, grid_nav, random_world  # noqa: E402
+from lexrl.dual import Dual  # noqa: E402
+from lexrl.envs import cart_safe, finite_world, grid_nav, mountain_car_safe, random_world  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP, momdp, random_momdp  # noqa: E402
+from lexrl.nets import Optimiser  # noqa: E402
 from lexrl.order import Order  # noqa: E402
 from lexrl.run import Result, Run, train  # noqa: E402
 from lexrl.train.population import per_seed  # noqa: E402
@@ -18,10 +37,20 @@ from lexrl.types import InputError  # noqa: E402
 __version__ = "0.1.0"
 
 __all__ = [
+    "A2C",
+    "DQN",
+    "LA2C",
+    "LDQN",
+    "LPPO",
     "MOMDP",
+    "PPO",
+    "Dual",
     "EpsilonGreedy",
     "InputError",
+    "Networks",
+    "Optimiser",
     "Order",
+    "Random",
     "Result",
     "Run",
     "Softmax",
@@ -38,6 +67,7 @@ __all__ = [
     "grid_nav",
     "lex",
     "momdp",
+    "mountain_car_safe",
     "per_seed",
     "q_learning",
     "random_momdp",

@@ -8,6 +8,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lexrl import exact, lex
@@ -18,7 +19,7 @@ from lexrl.train.compiled import Chunk, Seat
 from lexrl.train.evaluate import Evaluation, evaluate
 from lexrl.train.keys import Purpose
 from lexrl.train.population import Population, Worlds, members, population
-from lexrl.types import Algorithm, Env, InputError
+from lexrl.types import Algorithm, Discrete, Env, InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +60,17 @@ class Result:
         """The state of one seed's learner."""
         return jax.tree.map(lambda leaf: leaf[place], self.seats.learner)
 
-    def policies(self) -> np.ndarray:
-        """Each seed's greedy policy as a table: `[seeds, S, A]`."""
-        tables = jax.vmap(lambda algorithm, learner: algorithm.policy(learner))(
-            self.people.algorithms, self.seats.learner
-        )
-        exactly = np.asarray(tables, float)[: self.people.size]
+    def policies(self, *, greedy: bool = True) -> np.ndarray:
+        """Each seed's policy as a table, in a world of numbered states: `[seeds, S, A]`."""
+        space = self.people.spec.observation
+        if not isinstance(space, Discrete):
+            raise InputError(f"A policy is a table only where states are numbered, but this world shows {space}.")
+
+        def table(algorithm: Any, learner: Any) -> Any:
+            chances = partial(algorithm.probabilities, learner, greedy=greedy)
+            return jax.vmap(chances)(jnp.arange(space.n))
+
+        exactly = np.asarray(jax.vmap(table)(self.people.algorithms, self.seats.learner), float)[: self.people.size]
         return exactly / exactly.sum(axis=-1, keepdims=True)
 
     def evaluate(

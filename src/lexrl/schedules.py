@@ -1,7 +1,8 @@
 """Rates that change with time: learning rates, exploration, tolerances.
 
 A schedule is a value with float parameters (traced: new numbers never compile again) that maps a count `n >= 1` to a
-rate. What the theorems ask of rates is answered by `robbins_monro` and `vanishes`, from the formula, not by sampling.
+rate. What the theorems ask of rates is answered by `robbins_monro`, `vanishes` and `decay`, from the formula, not by
+sampling.
 """
 
 import abc
@@ -33,6 +34,10 @@ class Schedule(eqx.Module):
     def vanishes(self) -> bool:
         """Does the rate go to 0?"""
 
+    @abc.abstractmethod
+    def decay(self) -> float:
+        """The p of `n^-p`, which the rate is like in the end: 0 if it stays above 0, infinite if it becomes 0."""
+
 
 class Constant(Schedule):
     """The same rate for ever: the practical choice, outside the theorems where they ask for a vanishing one."""
@@ -50,6 +55,9 @@ class Constant(Schedule):
 
     def vanishes(self) -> bool:
         return self.value == 0
+
+    def decay(self) -> float:
+        return math.inf if self.value == 0 else 0.0
 
     def __str__(self) -> str:
         return shown(self.value)
@@ -76,6 +84,9 @@ class Power(Schedule):
     def vanishes(self) -> bool:
         return self.exponent > 0 or self.scale == 0
 
+    def decay(self) -> float:
+        return math.inf if self.scale == 0 else float(self.exponent)
+
     def __str__(self) -> str:
         return f"{'' if self.scale == 1 else f'{shown(self.scale)} '}n^-{shown(self.exponent)}"
 
@@ -101,6 +112,9 @@ class Linear(Schedule):
     def vanishes(self) -> bool:
         return self.end == 0
 
+    def decay(self) -> float:
+        return math.inf if self.end == 0 else 0.0
+
     def __str__(self) -> str:
         return f"{shown(self.start)} to {shown(self.end)} in {shown(self.steps)}"
 
@@ -108,6 +122,11 @@ class Linear(Schedule):
 def glie(scale: float = 1.0) -> Power:
     """`min(1, scale / n)`: greedy in the limit with infinite exploration."""
     return Power(exponent=1.0, scale=scale)
+
+
+def vanishes_against(a: Schedule, b: Schedule) -> bool:
+    """Does `a(n) / b(n)` go to 0? Not where b becomes 0 itself."""
+    return a.decay() - b.decay() > 1e-9  # sums of exponents are rounded
 
 
 def as_schedule(rate: Any) -> Schedule:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl.algos import tabular
+from lexrl import dists
 from lexrl.schedules import Constant, Power, glie
 from lexrl.tolerance import Absolute, Adaptive, Relative
 from lexrl.types import Box, Discrete, InputError, Spec, Transition
@@ -170,7 +170,7 @@ def test_the_bandit_of_double_q_sees_the_mean():
     algorithm, start = by_hand("double-q", tolerance=(1.5, 0.0))
     np.testing.assert_array_equal(algorithm.sets(start)[1, 1], [False, True, True])
     # Objective 2 has (11, 1.5, 21).
-    np.testing.assert_array_equal(algorithm.policy(start)[1], [0, 0, 1])
+    np.testing.assert_array_equal(algorithm.probabilities(start, jnp.int32(1), greedy=True), [0, 0, 1])
     np.testing.assert_array_equal(draws(algorithm, start, 50, greedy=True), [0, 0, 50])
 
 
@@ -366,7 +366,9 @@ def test_one_objective_is_textbook_q_learning():
             q[s][a] += 0.2 * (reward + 0.9 * discount * max(q[successor]) - q[s][a])
         np.testing.assert_allclose(state.q[0, :, 0], q, rtol=1e-4, atol=1e-5)
     # Without tolerance and ties the greedy policy is the argmax.
-    np.testing.assert_array_equal(lexrl.gabor().policy(state), np.eye(ACTIONS)[np.argmax(q, axis=1)])
+    for s in range(STATES):
+        chances = lexrl.gabor().probabilities(state, jnp.int32(s), greedy=True)
+        np.testing.assert_array_equal(chances, np.eye(ACTIONS)[np.argmax(q[s])])
 
 
 def test_gabor_is_q_learning_without_tolerance():
@@ -431,14 +433,14 @@ def test_the_draw_never_returns_an_impossible_action(monkeypatch):
             heights = np.cumsum(chances)
             for point in {0.0, largest, *heights, *np.nextafter(heights, 0), *np.nextafter(heights, 2)}:
                 draw = np.float32(min(point, largest))
-                monkeypatch.setattr(jax.random, "uniform", lambda key, draw=draw: draw)
-                assert chances[int(tabular._draw(jnp.asarray(chances), KEY))] > 0
+                monkeypatch.setattr(jax.random, "uniform", lambda key, shape=(), draw=draw: jnp.full(shape, draw))
+                assert chances[int(dists.draw(jnp.asarray(chances), KEY))] > 0
 
 
 def test_the_draw_follows_its_probabilities():
     chances = jnp.array([0.0, 0.2, 0.0, 0.5, 0.3, 0.0])
     n = 20_000
-    counts = np.bincount(jax.vmap(lambda key: tabular._draw(chances, key))(jax.random.split(KEY, n)), minlength=6)
+    counts = np.bincount(jax.vmap(lambda key: dists.draw(chances, key))(jax.random.split(KEY, n)), minlength=6)
     np.testing.assert_allclose(counts / n, chances, atol=4 * math.sqrt(0.25 / n))
     assert (counts[np.asarray(chances) == 0] == 0).all()
 

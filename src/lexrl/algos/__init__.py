@@ -1,5 +1,13 @@
 """The algorithms, one file each."""
 
+from lexrl.algos.a2c import A2C
+from lexrl.algos.actor_critic import Networks
+from lexrl.algos.dqn import DQN
+from lexrl.algos.la2c import LA2C
+from lexrl.algos.ldqn import LDQN
+from lexrl.algos.lppo import LPPO
+from lexrl.algos.ppo import PPO
+from lexrl.algos.random import Random
 from lexrl.algos.tabular import (
     EpsilonGreedy,
     Softmax,
@@ -12,7 +20,15 @@ from lexrl.algos.tabular import (
 )
 
 __all__ = [
+    "A2C",
+    "DQN",
+    "LA2C",
+    "LDQN",
+    "LPPO",
+    "PPO",
     "EpsilonGreedy",
+    "Networks",
+    "Random",
     "Softmax",
     "Tabular",
     "double_q",

@@ -23,7 +23,7 @@ import tyro
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import lex
+from lexrl import dists, lex
 from lexrl.backend import once
 from lexrl.schedules import Constant, Schedule, as_schedule
 from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, needs_spread, slack
@@ -140,11 +140,15 @@ class Tabular(eqx.Module):
         )
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
+        return dists.draw(self.probabilities(state, obs, greedy=greedy), key)
+
+    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
+        """The bandit's chances of each action; greedy: uniform over `D_M`."""
         q = _mean(state.q[:, obs])
         tau = self._slack(state, obs)
         if greedy:
-            return _draw(lex.uniform(lex.admissible(q, tau)), key)
-        return _draw(self.bandit.probabilities(q, tau, 1 + state.visits[:, obs].sum()), key)
+            return lex.uniform(lex.admissible(q, tau))
+        return self.bandit.probabilities(q, tau, 1 + state.visits[:, obs].sum())
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         """One transition after the other, in the order they came."""
@@ -154,10 +158,6 @@ class Tabular(eqx.Module):
         keys = jax.random.split(key, flat.obs.shape[0])
         state, metrics = jax.lax.scan(lambda state, item: self._one(state, *item), state, (flat, keys))
         return state, jax.tree.map(lambda x: x.mean(axis=0), metrics)
-
-    def policy(self, state: State) -> Float[Array, "S A"]:
-        """The greedy lexicographic policy: uniform over `D_M` in every state."""
-        return lex.uniform(self.sets(state)[:, -1])
 
     def sets(self, state: State) -> Any:
         """The learned admissible sets `D_0 .. D_M` of every state, `[S, M+1, A]`."""
@@ -258,9 +258,3 @@ def gabor(**settings: Any) -> Tabular:
 
 def _mean(q: Float[Array, "C *rest"]) -> Float[Array, "*rest"]:
     return q[0] if q.shape[0] == 1 else 0.5 * (q[0] + q[1])
-
-
-def _draw(probabilities: Float[Array, " A"], key: Array) -> Int[Array, ""]:
-    """Invert the distribution function. Impossible actions are left out: rounding could else reach them."""
-    heights = jnp.where(probabilities > 0, jnp.cumsum(probabilities), -jnp.inf)
-    return jnp.argmax(heights > jax.random.uniform(key) * jnp.max(heights)).astype(jnp.int32)

@@ -34,7 +34,7 @@ class Purpose(enum.IntEnum):
 
 def stream(seed: Any, purpose: Purpose, world: Any = 0) -> Array:
     """The keys of one purpose in one world of one seed; `at` picks the one of a time."""
-    a, b = _threefry(jnp.uint32(seed), np.uint32(purpose), jnp.uint32(world), np.uint32(0x6C657872))
+    a, b = _threefry_rolled(jnp.uint32(seed), jnp.uint32(purpose), jnp.uint32(world), jnp.uint32(0x6C657872))
     return jax.random.wrap_key_data(jnp.stack([a, b, jnp.uint32(0)]), impl=_IMPLEMENTATION)
 
 
@@ -50,17 +50,37 @@ def at(key: Array, time: Any) -> Array:
     return jax.random.wrap_key_data(moved, impl=_IMPLEMENTATION)
 
 
+_TURNS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
 def _threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
     """Threefry-2x32, 20 rounds (Salmon et al. 2011): the counter (x0, x1) under the key (k0, k1)."""
     keys = (k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA))
     x0, x1 = x0 + keys[0], x1 + keys[1]
     for group in range(5):
-        for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[group % 2]:
+        for turn in _TURNS[group % 2]:
             x0 = x0 + x1
             x1 = x0 ^ ((x1 << np.uint32(turn)) | (x1 >> np.uint32(32 - turn)))
         x0 = x0 + keys[(group + 1) % 3]
         x1 = x1 + keys[(group + 2) % 3] + np.uint32(group + 1)
     return x0, x1
+
+
+def _threefry_rolled(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Array, Array]:
+    """The same numbers from a program a tenth as long: for keys that are made once, where compiling is what costs."""
+    keys = jnp.stack(jnp.broadcast_arrays(k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA)))
+    x0, x1 = (jnp.broadcast_to(x, jnp.broadcast_shapes(*map(jnp.shape, (k0, k1, x0, x1)))) for x in (x0, x1))
+
+    def group(i: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
+        def turned(j: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
+            turn = jnp.asarray(_TURNS, jnp.uint32)[i % 2, j]
+            total = x[0] + x[1]
+            return total, total ^ ((x[1] << turn) | (x[1] >> (np.uint32(32) - turn)))
+
+        x0, x1 = jax.lax.fori_loop(0, 4, turned, x)
+        return x0 + keys[(i + 1) % 3], x1 + keys[(i + 2) % 3] + jnp.uint32(i) + np.uint32(1)
+
+    return jax.lax.fori_loop(0, 5, group, (x0 + keys[0], x1 + keys[1]))
 
 
 # Bits, splits and folds of one key must differ: each has its own tweak of the key.
@@ -73,7 +93,7 @@ def _seed(seed: Array) -> Array:
 
 def _random_bits(key: Array, bit_width: int, shape: tuple[int, ...]) -> Array:
     n = math.prod(shape)
-    if n <= 8:  # written out, so that each number melts into its use
+    if n <= 2:  # written out, so that each number melts into its use
         words = [_threefry(key[0], key[1], key[2], np.uint32(i)) for i in range(n)]
         a, b = (jnp.stack([word[j] for word in words]) if n else jnp.zeros(0, jnp.uint32) for j in (0, 1))
     else:
@@ -85,12 +105,12 @@ def _random_bits(key: Array, bit_width: int, shape: tuple[int, ...]) -> Array:
 
 def _split(key: Array, shape: tuple[int, ...]) -> Array:
     count = jnp.arange(math.prod(shape), dtype=jnp.uint32)
-    a, b = _threefry(key[0], key[1] ^ _SPLIT, key[2], count)
+    a, b = _threefry_rolled(key[0], key[1] ^ _SPLIT, key[2], count)
     return jnp.stack([a, b, jnp.zeros_like(a)], axis=-1).reshape(*shape, 3)
 
 
 def _fold_in(key: Array, data: Any) -> Array:
-    a, b = _threefry(key[0], key[1] ^ _FOLD, key[2], data.astype(jnp.uint32))
+    a, b = _threefry_rolled(key[0], key[1] ^ _FOLD, key[2], data.astype(jnp.uint32))
     return jnp.stack([a, b, jnp.uint32(0)])
 
 

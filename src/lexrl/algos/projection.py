@@ -1,0 +1,121 @@
+"""Gradient projection: PPO whose less important objectives move the policy only where no more important one loses.
+
+    theta <- theta + rate sum_i P_i(g_i)        P_i: onto { d : g_j . d >= 0 for every j < i that wants more }
+
+with `g_i` the gradient of PPO's surrogate of objective i. An objective wants more until it has settled, and whenever it
+is below its floor by more than its tolerance (`lexrl.dual`); otherwise it neither moves the policy nor restricts the
+others, which may then use the slack. There are no prices that must find their size, so it follows priorities at once
+where multipliers on slow time-scales would take long. After Tercan & Prabhu's lexicographic projection (2024).
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from lexrl import dual, lex, nets
+from lexrl.algos import actor_critic as ac
+from lexrl.algos.actor_critic import Evidence, Learner, Networks
+from lexrl.algos.ppo import check_minibatches, surrogate
+from lexrl.dual import Dual
+from lexrl.nets import Actor
+from lexrl.schedules import Constant, Schedule, as_schedule
+from lexrl.tolerance import Absolute, Tolerances, as_tolerance
+from lexrl.types import Metrics, Spec, Transition
+
+
+class State(NamedTuple):
+    """The networks, and where each objective stands."""
+
+    learner: Learner
+    dual: dual.State
+
+
+class Projection(eqx.Module):
+    """PPO with lexicographically projected gradients."""
+
+    worlds: int = eqx.field(static=True, default=16)
+    """Worlds side by side."""
+    rollout: int = eqx.field(static=True, default=64)
+    """Steps of each world between updates."""
+    epochs: int = eqx.field(static=True, default=4)
+    """How often each transition is used."""
+    minibatches: int = eqx.field(static=True, default=4)
+    """Parts a rollout is cut into; each makes a gradient step."""
+    gamma: tuple[float, ...] | float = 0.99
+    """Discount: one for all objectives, or one each."""
+    trace: float = 0.95
+    """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
+    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    """The actor's step size, by the number of updates."""
+    critic_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    """The critic's step size."""
+    clip: float = 0.2
+    """How far the ratio may go from 1."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
+    """What an objective's return may lose for the next one: one, or one each."""
+    dual: Dual = Dual()
+    """How levels are watched; its prices are not used."""
+    networks: Networks = Networks()
+
+    def __check_init__(self):
+        check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
+
+    def init(self, spec: Spec, key: Array) -> State:
+        m = len(spec.objectives)
+        ac.check_lengths(self, m)
+        learner = self.networks.start(spec, key, self.worlds)
+        return State(learner, self.dual.start(m, learner.actor))
+
+    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
+        policy = state.learner.actor(obs)
+        return policy.mode() if greedy else policy.sample(key)
+
+    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
+        """The policy's chances of each numbered action; greedy: all on the likeliest."""
+        return ac.probabilities(state.learner, obs, greedy)
+
+    def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
+        gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
+        learner, seen = ac.look(self.networks, state.learner, rollout, gamma, self.trace)
+        each = seen.advantage
+        seen = seen._replace(advantage=(each - each.mean(axis=0)) / (each.std(axis=0) + 1e-8))
+        wanting = self.dual.short(state.dual, self.tolerance)
+
+        def step(learner: Learner, rows: Array) -> tuple[Learner, Metrics]:
+            part = jax.tree.map(lambda leaf: leaf[rows], seen.rows())
+            gradients, entropy = self._gradients(learner.actor, part)
+            weights = lex.projection_weights(gram(gradients), wanting)
+            direction = jax.tree.map(lambda leaf: -jnp.tensordot(weights, leaf, axes=1), gradients)
+            learner = ac.move_actor(self.networks, learner, direction, self.rate(learner.time))
+            learner, losses = ac.move_critic(self.networks, learner, part, self.critic_rate(learner.time))
+            return learner, {"weight": weights, "entropy": entropy, "critic_loss": losses}
+
+        orders = jax.vmap(lambda key: nets.shuffled(key, each.shape[0], self.minibatches))
+        rows = orders(jax.random.split(key, self.epochs)).reshape(self.epochs * self.minibatches, -1)
+        learner, metrics = jax.lax.scan(step, learner, rows)
+        metrics = jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
+        after = self.dual.observe(state.dual, dual.from_episodes(seen.passage), self.tolerance)
+        told = dual.metrics(after, metrics["weight"])
+        del told["price"]
+        return State(learner, after), metrics | told | {"kl": jnp.mean(seen.policy.kl(learner.actor(seen.obs)))}
+
+    def _gradients(self, actor: Actor, seen: Evidence) -> tuple[Any, Array]:
+        """The gradient of every objective's surrogate, leading axis M; and the policy's entropy."""
+
+        def gain(actor: Actor, advantage: Float[Array, " B"]) -> tuple[Array, Array]:
+            policy = actor(seen.obs)
+            ratio = jnp.exp(policy.log_prob(seen.action) - seen.log_prob)
+            return surrogate("clipped", self.clip, ratio, advantage), jnp.mean(policy.entropy())
+
+        gradients, entropy = jax.vmap(jax.grad(gain, has_aux=True), in_axes=(None, 1))(actor, seen.advantage)
+        return gradients, entropy[0]
+
+
+def gram(gradients: Any) -> Float[Array, "M M"]:
+    """Inner products of gradients, from trees with leading axis M."""
+    rows = jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(gradients)], axis=1)
+    return rows @ rows.T

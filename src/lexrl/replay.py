@@ -1,0 +1,53 @@
+"""A ring buffer as a value: the last `capacity` transitions, added in blocks and drawn uniformly with replacement.
+
+Adding writes in place and drawing reads single rows, so that neither takes longer for a larger buffer.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from lexrl.types import Discrete, Spec, Transition
+
+
+class Replay(NamedTuple):
+    """Transitions in the order they came; the oldest are written over."""
+
+    rows: Transition
+    """Leading axis: capacity."""
+    added: Array
+    """How many were ever added."""
+
+
+def empty(spec: Spec, capacity: int) -> Replay:
+    """A buffer that holds nothing yet."""
+
+    def rows(space: Any) -> Array:
+        return jnp.zeros((capacity,), jnp.int32) if isinstance(space, Discrete) else jnp.zeros((capacity, *space.shape))
+
+    seen = rows(spec.observation)
+    reward = jnp.zeros((capacity, len(spec.objectives)))
+    kept = Transition(seen, rows(spec.action), reward, jnp.zeros(capacity), seen, jnp.zeros(capacity, bool))
+    return Replay(kept, jnp.int32(0))
+
+
+def add(replay: Replay, rollout: Transition) -> Replay:
+    """Add a rollout `[T, N]`; the capacity must be a multiple of its size."""
+    block = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), rollout)
+    capacity, size = replay.rows.discount.shape[0], block.discount.shape[0]
+    at = replay.added % capacity
+    rows = jax.tree.map(
+        lambda kept, new: jax.lax.dynamic_update_slice_in_dim(kept, new.astype(kept.dtype), at, axis=0),
+        replay.rows,
+        block,
+    )
+    return Replay(rows, replay.added + size)
+
+
+def draw(replay: Replay, key: Array, size: int) -> Transition:
+    """`size` transitions, each one of those in the buffer with the same chance."""
+    full = jnp.minimum(replay.added, replay.rows.discount.shape[0])
+    at = (jax.random.bits(key, (size,), jnp.uint32) % full.astype(jnp.uint32)).astype(jnp.int32)
+    return jax.tree.map(lambda kept: kept[at], replay.rows)

@@ -1,0 +1,103 @@
+"""Sums of rewards along a rollout `[T, N]`, one column per objective: advantages, and the episodes that ended."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Bool, Float, Int
+
+
+def td_errors(
+    reward: Float[Array, "*batch M"],
+    discount: Float[Array, "*batch"],
+    value: Float[Array, "*batch M"],
+    next_value: Float[Array, "*batch M"],
+    gamma: Float[Array, " M"],
+    average: Float[Array, " M"] | float = 0.0,
+) -> Float[Array, "*batch M"]:
+    """`r_i - J_i + gamma_i V_i(s') - V_i(s)`, without `V_i(s')` where the task ended.
+
+    `average` (J) is 0 for discounted objectives; with `gamma = 1` and the mean reward per step it is the differential
+    error of limit averages.
+    """
+    return reward - average + gamma * discount[..., None] * next_value - value
+
+
+def advantages(
+    errors: Float[Array, "T N M"],
+    last: Bool[Array, "T N"],
+    gamma: Float[Array, " M"],
+    trace: Float[Array, ""] | float,
+) -> Float[Array, "T N M"]:
+    """Generalised advantages: `A_t = delta_t + gamma_i trace A_{t+1}`, where nothing is carried over an episode's end.
+
+    With `trace = 0` these are the TD errors themselves, with 1 the returns' distance to the value.
+    """
+
+    def back(later: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
+        error, ended = now
+        here = error + gamma * trace * jnp.where(ended[:, None], 0.0, later)
+        return here, here
+
+    return jax.lax.scan(back, jnp.zeros(errors.shape[1:]), (errors, last), reverse=True)[1]
+
+
+class Track(NamedTuple):
+    """Where each of N worlds is in its episode."""
+
+    age: Int[Array, " N"]
+    """Steps since the episode began."""
+    weight: Float[Array, "N M"]
+    """`gamma_i^age`"""
+    earned: Float[Array, "N M"]
+    """Discounted sum of rewards since the episode began."""
+
+
+class Passage(NamedTuple):
+    """What a rollout did to the episodes it is part of."""
+
+    first: Bool[Array, "T N"]
+    """An episode began here."""
+    weight: Float[Array, "T N M"]
+    """`gamma_i^t` at the t-th step of an episode."""
+    episodes: Float[Array, ""]
+    """Episodes that ended."""
+    total: Float[Array, " M"]
+    """Sum of their discounted returns."""
+    squares: Float[Array, " M"]
+    """Sum of the squares of these."""
+    length: Float[Array, ""]
+    """Sum of their lengths."""
+
+
+def new_track(worlds: int, objectives: int) -> Track:
+    """Every world at the beginning of an episode."""
+    return Track(jnp.zeros(worlds, jnp.int32), jnp.ones((worlds, objectives)), jnp.zeros((worlds, objectives)))
+
+
+def follow(
+    track: Track, reward: Float[Array, "T N M"], last: Bool[Array, "T N"], gamma: Float[Array, " M"]
+) -> tuple[Track, Passage]:
+    """Follow the episodes through a rollout."""
+
+    def step(track: Track, now: tuple[Array, Array]) -> tuple[Track, tuple[Array, ...]]:
+        paid, ended = now
+        earned = track.earned + track.weight * paid
+        age = track.age + 1
+        seen = (track.age == 0, track.weight, jnp.where(ended[:, None], earned, 0.0), jnp.where(ended, age, 0))
+        here = ended[:, None]
+        following = Track(
+            jnp.where(ended, 0, age), jnp.where(here, 1.0, track.weight * gamma), jnp.where(here, 0.0, earned)
+        )
+        return following, seen
+
+    track, (first, weight, earned, length) = jax.lax.scan(step, track, (reward, last))
+    return track, Passage(
+        first=first,
+        weight=weight,
+        episodes=last.sum().astype(jnp.float32),
+        total=earned.sum(axis=(0, 1)),
+        squares=(earned**2).sum(axis=(0, 1)),
+        length=length.sum().astype(jnp.float32),
+    )
