@@ -578,3 +578,78 @@ class TestCompare:
     def test_lengths_must_agree(self):
         with pytest.raises(ValueError, match="shorter"):
             lex.compare([1.0, 2.0], [1.0, 2.0], [0.0])
+
+
+weights = st.floats(0, 10, allow_subnormal=False)
+
+
+class TestGradientWeights:
+    @settings(max_examples=120, deadline=None)
+    @given(
+        st.integers(1, 6).flatmap(lambda m: st.lists(st.tuples(weights, weights), min_size=m, max_size=m)),
+        st.integers(0, 2**32 - 1),
+    )
+    def test_the_sum_of_the_lagrangian_updates(self, rates, seed):
+        """`sum_i beta_i (grad K_i + sum_{j<i} lambda_j grad K_j)` is `sum_i c_i grad K_i`."""
+        beta, prices = np.array(rates).T
+        gradients = np.random.default_rng(seed).normal(size=(len(beta), 4))
+        updates = np.zeros(4)
+        for i in range(len(beta)):
+            lagrangian = gradients[i].copy()
+            for j in range(i):
+                lagrangian += prices[j] * gradients[j]
+            updates += beta[i] * lagrangian
+        np.testing.assert_allclose(lex.gradient_weights(beta, prices) @ gradients, updates, rtol=1e-9, atol=1e-9)
+
+    @pytest.mark.parametrize("xp", [np, jnp])
+    def test_by_hand(self, xp):
+        # 1 + 2 (0.5 + 0.25), 0.5 + 3 * 0.25, and the last one's price counts for nobody.
+        got = lex.gradient_weights(xp.asarray([1.0, 0.5, 0.25]), xp.asarray([2.0, 3.0, 9.0]))
+        assert got.tolist() == [2.5, 1.25, 0.25]
+
+    def test_without_prices_they_are_the_rates(self):
+        beta = np.array([3.0, 2.0, 1.0])
+        assert lex.gradient_weights(beta, np.zeros(3)).tolist() == beta.tolist()
+
+    def test_one_objective(self):
+        assert lex.gradient_weights(np.array([0.3]), np.array([7.0])).tolist() == [0.3]
+
+    def test_precision_is_that_of_the_rates(self):
+        assert lex.gradient_weights(np.ones(2), np.ones(2)).dtype == np.float64
+        assert lex.gradient_weights(np.ones(2, np.float32), np.ones(2, np.float32)).dtype == np.float32
+
+
+class TestDualAscent:
+    @pytest.mark.parametrize("xp", [np, jnp])
+    def test_by_hand(self, xp):
+        # 1 + 0.5 (4 - 2) = 2; 1 + 0.5 (2 - 8) < 0; 0.5 - 0.5 = 0; the last one's price stays 0 however far it is below.
+        prices, floor = xp.asarray([1.0, 1.0, 0.5, 0.0]), xp.asarray([4.0, 2.0, 1.0, 100.0])
+        got = lex.dual_ascent(prices, 0.5, floor, xp.asarray([2.0, 8.0, 2.0, 0.0]))
+        assert got.tolist() == [2.0, 0.0, 0.0, 0.0]
+
+    def test_rates_one_each(self):
+        got = lex.dual_ascent(np.ones(3), np.array([1.0, 0.25, 9.0]), np.array([2.0, 2.0, 2.0]), np.zeros(3))
+        assert got.tolist() == [3.0, 1.5, 0.0]
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        st.integers(1, 6).flatmap(
+            lambda m: st.lists(st.tuples(weights, st.floats(-10, 10), st.floats(-10, 10)), min_size=m, max_size=m)
+        ),
+        weights,
+    )
+    def test_never_negative_and_the_last_is_0(self, rows, rate):
+        prices, floor, level = np.array(rows).T
+        got = lex.dual_ascent(prices, rate, floor, level)
+        assert got[-1] == 0
+        for mine, (price, k, at) in zip(got[:-1], rows[:-1], strict=True):
+            assert mine == max(0.0, price + rate * (k - at))
+
+    def test_one_objective_has_no_price(self):
+        assert lex.dual_ascent(np.array([0.0]), 1.0, np.array([9.0]), np.array([0.0])).tolist() == [0.0]
+
+    def test_rests_where_the_level_is_the_floor(self):
+        assert lex.dual_ascent(np.array([0.7, 0.0]), 5.0, np.array([3.0, 0.0]), np.array([3.0, 0.0])).tolist() == [
+            0.7,
+            0.0,
+        ]

@@ -1,5 +1,6 @@
 """Schedules: rates by hand, the same from Python and from JAX, and what the theorems may rely on."""
 
+import math
 import re
 
 import jax
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexrl.schedules import Constant, Linear, Power, as_schedule, glie
+from lexrl.schedules import Constant, Linear, Power, as_schedule, glie, vanishes_against
 from lexrl.types import InputError
 
 ALL = [
@@ -155,3 +156,49 @@ def test_refused(make, sentence):
     with pytest.raises(InputError) as caught:
         make()
     assert str(caught.value) == sentence
+
+
+class TestDecay:
+    @pytest.mark.parametrize(
+        ("schedule", "exponent"),
+        [
+            (Constant(0.1), 0.0),
+            (Constant(0.0), math.inf),
+            (Power(0.7), 0.7),
+            (Power(0.7, scale=100.0), 0.7),
+            (Power(0.0, scale=0.5), 0.0),
+            (Power(0.7, scale=0.0), math.inf),
+            (glie(), 1.0),
+            (Linear(1.0, 0.05, 10.0), 0.0),
+            (Linear(1.0, 0.0, 10.0), math.inf),
+        ],
+        ids=str,
+    )
+    def test_by_hand(self, schedule, exponent):
+        assert schedule.decay() == exponent
+
+    @pytest.mark.parametrize("schedule", [*ALL, Constant(0.0), Linear(1.0, 0.0, 5.0)], ids=str)
+    def test_it_is_what_the_rate_does(self, schedule):
+        """From n to 4 n, far out, the rate falls by 4^-p."""
+        assert (schedule.decay() > 0) == schedule.vanishes()
+        if schedule.decay() < math.inf:
+            assert schedule(4 * 10**6) / schedule(10**6) == pytest.approx(4 ** -schedule.decay())
+
+    @pytest.mark.parametrize(
+        ("a", "b", "verdict"),
+        [
+            (Power(0.7), Power(0.6), True),
+            (Power(0.7, 9.0), Power(0.6, 0.1), True),  # only exponents count
+            (Power(0.6), Power(0.6), False),
+            (Power(0.6), Power(0.7), False),
+            (Power(0.1 + 0.2), Power(0.3), False),  # the same but for rounding
+            (Power(0.1), Constant(1.0), True),
+            (Constant(0.1), Constant(1.0), False),
+            (Constant(0.0), Constant(1.0), True),
+            (Constant(0.0), Constant(0.0), False),
+            (Constant(1.0), Constant(0.0), False),
+            (Linear(1.0, 0.0, 10.0), Power(3.0), True),
+        ],
+    )
+    def test_one_against_another(self, a, b, verdict):
+        assert vanishes_against(a, b) is verdict

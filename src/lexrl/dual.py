@@ -112,14 +112,19 @@ class Dual(eqx.Module):
         """Each objective's weight `c_i` in the combined gradient."""
         return lex.gradient_weights(self._beta(state), state.prices)
 
-    def bend(self, state: State, gains: Callable[[Any], Float[Array, " M"]], actor: Any) -> Any:
-        """The second-order term of the combined gradient: `sum_j (sum_{i>j} beta_i) H_j nu_j`.
+    def bend(
+        self, state: State, gains: Callable[[Any], Float[Array, " M"]], actor: Any, *, standardised: bool = False
+    ) -> Any:
+        """The second-order term of the combined gradient, `sum_j (sum_{i>j} beta_i) H_j nu_j`.
 
         Each Lagrangian `L_i` also holds the settled objectives j < i to `grad K_j = 0`, which adds `nu_j . grad K_j`;
-        the gradient of that is the Hessian of `K_j` times `nu_j`. `gains` gives `K [M]`.
+        the gradient of that is the Hessian of `K_j` times `nu_j`. `gains` gives `K [M]`; `standardised` says that the
+        weights `c_i` are made to sum to 1, and these with them.
         """
         beta = self._beta(state)
         later = lex.gradient_weights(beta, jnp.ones_like(beta)) - beta
+        if standardised:
+            later = later / self.weights(state).sum()
         _, products = slopes(gains, actor, state.pulls)
         return jax.tree.map(lambda leaf: jnp.tensordot(later, leaf, axes=1), products)
 
@@ -151,8 +156,9 @@ class Dual(eqx.Module):
         state = self._average(state, sample)
         trend = jnp.abs(state.quick - state.slow)
         noise = jnp.sqrt(state.spread * (0.5 + 0.125) / self.window)  # of the difference of the two averages
-        calm = jnp.where(trend <= 2 * noise, state.calm + sample.episodes, 0.0)
-        ready = (calm >= self.patience) & (state.seen >= self.patience)
+        telling = state.seen > self.window  # before, both averages are over the same episodes
+        calm = jnp.where((trend <= 2 * noise) & telling, state.calm + sample.episodes, 0.0)
+        ready = calm >= self.patience
         settled = jnp.cumprod((state.settled | ready).astype(jnp.int32)).astype(bool)
         floor = jnp.where(state.settled, jnp.maximum(state.floor, state.slow), state.quick)
         tau = self._tolerance(floor, tolerance, state.time + 1)
@@ -179,7 +185,8 @@ class Dual(eqx.Module):
         quick, slow = (
             jnp.maximum(share, 1 - (1 - 1 / (times * self.window)) ** count) * (count > 0) for times in (1, 4)
         )
-        away = sample.squares / jnp.maximum(count, 1.0) - 2 * here * state.slow + state.slow**2
+        middle = jnp.where(state.seen > 0, state.slow, here)
+        away = sample.squares / jnp.maximum(count, 1.0) - 2 * here * middle + middle**2
         return state._replace(
             quick=state.quick + quick * (here - state.quick),
             slow=state.slow + slow * (here - state.slow),

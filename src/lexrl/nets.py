@@ -86,7 +86,9 @@ class Actor(eqx.Module):
         if self.log_std is None:
             return Categorical(out)
         normal = Normal(out, jnp.broadcast_to(self.log_std, out.shape))
-        return normal if self.bounds is None else Squashed(normal, *self.bounds)
+        if self.bounds is None:
+            return normal
+        return Squashed(normal, *(jnp.full(out.shape, end) for end in self.bounds))
 
 
 def actor(
@@ -126,7 +128,7 @@ class Optimiser(eqx.Module):
 
     def step(self, parameters: Any, gradient: Any, memory: Memory, rate: Any) -> tuple[Any, Memory]:
         """The parameters after a step of size `rate` *down* the gradient."""
-        length = optax.global_norm(gradient)
+        length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
         cut = jnp.where((self.longest > 0) & (length > self.longest), self.longest / length, 1.0)
         moments: Any = memory.moments
         direction = jax.tree.map(lambda leaf: leaf * cut, gradient)
@@ -140,13 +142,14 @@ def shuffled(key: Array, size: int, parts: int) -> Array:
     """The numbers 0 .. size-1 in a scrambled order, as `[parts, size / parts]`: minibatches of a rollout.
 
     `i -> a i + b mod size` with a random `a` that shares no divisor with the size visits every number once, and costs
-    nothing; a true shuffle would cost as much as the learning. The factors are spread around the middle, so that each
-    part takes from the whole rollout.
+    nothing; a true shuffle would cost as much as the learning. The factors are near the golden section of the size, so
+    that each part takes evenly from the whole rollout.
     """
-    fair = [a for a in range(1, size) if math.gcd(a, size) == 1 and size / 4 <= a <= 3 * size / 4] or [1]
-    few = jnp.asarray(fair[:: -(-len(fair) // 256)], jnp.uint32)
-    bits = jax.random.bits(key, (2,), jnp.uint32)
-    factor, offset = few[bits[0] % few.shape[0]], bits[1] % size
     if size >= 2**16:
         raise InputError(f"A rollout of {size} transitions is too long to shuffle; take fewer steps or worlds.")
+    coprime = [a for a in range(1, size + 1) if math.gcd(a, size) == 1]
+    golden = [a for a in coprime if 0.37 * size < min(a, size - a) < 0.395 * size] or coprime
+    few = jnp.asarray(golden[:: -(-len(golden) // 256)], jnp.uint32)
+    bits = jax.random.bits(key, (2,), jnp.uint32)
+    factor, offset = few[bits[0] % few.shape[0]], bits[1] % size
     return ((jnp.arange(size, dtype=jnp.uint32) * factor + offset) % size).astype(jnp.int32).reshape(parts, -1)

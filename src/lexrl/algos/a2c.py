@@ -92,5 +92,5 @@ def improve(
         gradient = jax.tree.map(jnp.subtract, gradient, bend(learner.actor))
     learner = ac.move_actor(settings.networks, learner, gradient, settings.rate(learner.time))
     learner, losses = ac.move_critic(settings.networks, learner, seen, settings.critic_rate(learner.time))
-    divergence = jnp.mean(seen.policy.kl(learner.actor(seen.obs)))
+    divergence = jnp.mean(learner.actor(seen.obs).kl(seen.policy))
     return learner, metrics | {"critic_loss": losses, "kl": divergence}

@@ -18,6 +18,7 @@ from lexrl import nets, returns
 from lexrl.dists import Categorical, Distribution
 from lexrl.nets import MLP, Activation, Actor, Memory, Optimiser
 from lexrl.returns import Track
+from lexrl.tolerance import Tolerances, needs_spread
 from lexrl.types import Box, Discrete, InputError, Spec, Transition
 
 
@@ -123,6 +124,8 @@ class Evidence(NamedTuple):
     """What the critic should say, in units of the scale."""
     passage: Any
     """`Passage`"""
+    weight: Any = None
+    """How much each transition counts for each objective, `[B, M]`; None: all the same."""
 
     def rows(self) -> "Evidence":
         """Only what has a row per transition."""
@@ -138,15 +141,17 @@ def look(
     *,
     average: bool = False,
     weighted: bool = False,
+    steady: bool = True,
 ) -> tuple[Learner, Evidence]:
     """Values, advantages and targets of a rollout, and the learner with its running sums brought up to date.
 
     `average`: objectives are limit averages, and gamma is 1. `weighted`: the t-th step of an episode counts
-    `gamma_i^t`, as in the discounted state distribution.
+    `gamma_i^t`, as in the discounted state distribution. `steady`: running means follow the last hundred updates; else
+    they are over all of them, and come to rest.
     """
     gamma = jnp.ones_like(gamma) if average else gamma
     time = learner.time + 1
-    share = jnp.maximum(1.0 / time, 0.01)
+    share = jnp.maximum(1.0 / time, 0.01) if steady else 1.0 / time
     mean_reward = learner.average + share * (rollout.reward.mean(axis=(0, 1)) - learner.average)
     policy = learner.actor(rollout.obs)
     later = learner.actor(rollout.next_obs) if networks.actions else None
@@ -161,6 +166,7 @@ def look(
     track, passage = returns.follow(learner.track, rollout.reward, rollout.last, gamma)
     if networks.actions:
         advantage = learner.scale * of_action(networks.judge(learner.critic, rollout.obs), rollout.action)
+    weight = passage.weight if weighted else None
     if weighted:
         advantage = advantage * passage.weight
     flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
@@ -172,6 +178,7 @@ def look(
         value=value,
         advantage=flat(advantage),
         target=flat(target / scale),
+        weight=None if weight is None else flat(weight),
         passage=passage,
     )
     return learner._replace(scale=scale, average=mean_reward, track=track, time=time), evidence
@@ -188,8 +195,13 @@ def probabilities(learner: Learner, obs: Array, greedy: bool) -> Float[Array, "*
 
 
 def standardised(advantage: Float[Array, " B"]) -> Float[Array, " B"]:
-    """Mean 0 and deviation 1, so that rates and bonuses mean the same in every world."""
-    return (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    """Mean 0 and deviation 1, so that rates and bonuses mean the same in every world.
+
+    The barriers keep XLA from melting this into what comes before and after: whether the advantage is one objective's
+    or a sum of several must not change how it is rounded.
+    """
+    whole = jax.lax.optimization_barrier(advantage)
+    return jax.lax.optimization_barrier((whole - whole.mean()) / (whole.std() + 1e-8))
 
 
 def combined(
@@ -216,7 +228,8 @@ def move_critic(networks: Networks, learner: Learner, seen: Evidence, rate: Any)
         out = networks.judge(critic, seen.obs)
         if networks.actions:
             out = of_action(out, seen.action)
-        each = 0.5 * jnp.mean((out - seen.target) ** 2, axis=0)
+        errors = (out - seen.target) ** 2
+        each = 0.5 * jnp.mean(errors if seen.weight is None else seen.weight * errors, axis=0)
         return each.sum(), each
 
     gradient, losses = jax.grad(loss, has_aux=True)(learner.critic)
@@ -252,6 +265,15 @@ def check_lengths(algorithm: Any, objectives: int) -> None:
             raise InputError(
                 f"{name} has {len(given)} entries for {objectives} objectives; give one for all, or one each."
             )
+
+
+def require_plain_tolerance(tolerance: Tolerances) -> None:
+    """Complain about a tolerance that follows the errors of a table's estimates."""
+    if needs_spread(tolerance):
+        raise InputError(
+            "An adaptive tolerance needs the errors of the estimates, which a network does not keep; "
+            "use an absolute or relative one, or one times a schedule."
+        )
 
 
 def require_positive(**counts: int) -> None:

@@ -66,6 +66,7 @@ class LA2C(eqx.Module):
 
     def __check_init__(self):
         ac.require_positive(rollout=self.rollout, worlds=self.worlds)
+        ac.require_plain_tolerance(self.tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
@@ -85,15 +86,16 @@ class LA2C(eqx.Module):
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
         learner, seen = ac.look(
-            self.networks, state.learner, rollout, gamma, self.trace, average=self.average, weighted=self.weighted
-        )
+            self.networks, state.learner, rollout, gamma, self.trace,
+            average=self.average, weighted=self.weighted, steady=self.standardise,
+        )  # fmt: skip
         weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.standardise)
 
         def gains(actor: Actor) -> Float[Array, " M"]:
             return jnp.mean(actor(seen.obs).log_prob(seen.action)[:, None] * seen.advantage / size, axis=0)
 
         def bend(actor: Actor) -> Actor:
-            return self.dual.bend(state.dual, gains, actor)
+            return self.dual.bend(state.dual, gains, actor, standardised=self.standardise)
 
         learner, metrics = improve(self, learner, seen, advantage, bend if self.dual.second_order else None)
         after = self.dual.observe(state.dual, self._levels(seen, rollout), self.tolerance)

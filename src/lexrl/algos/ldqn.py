@@ -17,8 +17,8 @@ from lexrl.algos import actor_critic as ac
 from lexrl.algos.dqn import State, check_sizes, fit, start
 from lexrl.nets import Activation, Optimiser
 from lexrl.schedules import Constant, Schedule, as_schedule
-from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, needs_spread, slack
-from lexrl.types import InputError, Metrics, Spec, Transition
+from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, slack
+from lexrl.types import Metrics, Spec, Transition
 
 
 class LDQN(eqx.Module):
@@ -61,11 +61,9 @@ class LDQN(eqx.Module):
 
     def __check_init__(self):
         check_sizes(self)
-        if needs_spread(self.tolerance) or (self.update_tolerance is not None and needs_spread(self.update_tolerance)):
-            raise InputError(
-                "An adaptive tolerance needs the errors of the estimates, which a network does not keep; "
-                "use an absolute or relative one, or one times a schedule."
-            )
+        ac.require_plain_tolerance(self.tolerance)
+        if self.update_tolerance is not None:
+            ac.require_plain_tolerance(self.update_tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
         ac.check_lengths(self, len(spec.objectives))

@@ -1,10 +1,11 @@
 """LPPO: PPO for objectives in order of importance (PB-LRL, Algorithm 3 of the paper, with K = PPO's surrogate).
 
     theta <- theta + grad sum_i c_i K_i(theta)        c_i = beta_i + lambda_i sum_{j>i} beta_j
-    K_i = E[ rho A_i ] - kappa KL(pi_old || pi), or clipped        rho = pi(a | s) / pi_old(a | s)
+    K_i = E[ rho A_i ] - kappa KL(pi || pi_old)        rho = pi(a | s) / pi_old(a | s)
 
-The surrogates share the ratio, so their sum is one surrogate of the combined advantage `sum_i c_i A_i`. Only the ratios
-between the c_i matter (the advantage is standardised, Adam divides a common factor out), so they are made to sum to 1.
+The surrogates share the ratio, so their sum is one surrogate of the combined advantage `sum_i c_i A_i`; the clipped
+variant clips that one. Only the ratios between the c_i matter (the advantage is standardised, Adam divides a common
+factor out), so they are made to sum to 1.
 The prices lambda follow the objectives' levels `J_i`, not the surrogates, which are 0 at theta_old by construction:
 see `lexrl.dual`. With one objective this is PPO, to the last bit.
 """
@@ -78,6 +79,7 @@ class LPPO(eqx.Module):
 
     def __check_init__(self):
         check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
+        ac.require_plain_tolerance(self.tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
@@ -97,15 +99,18 @@ class LPPO(eqx.Module):
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
         learner, seen = ac.look(
-            self.networks, state.learner, rollout, gamma, self.trace, average=self.average, weighted=self.weighted
-        )
+            self.networks, state.learner, rollout, gamma, self.trace,
+            average=self.average, weighted=self.weighted, steady=self.standardise,
+        )  # fmt: skip
         weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.standardise)
 
         def bend(actor: Actor, part: Evidence) -> Actor:
-            return self.dual.bend(state.dual, lambda actor: self._gains(actor, part) / size, actor)
+            return self.dual.bend(
+                state.dual, lambda actor: self._gains(actor, part) / size, actor, standardised=self.standardise
+            )
 
         learner, divergence, metrics = improve(
-            self, learner, state.kappa, seen, advantage, key, bend if self.dual.second_order else None
+            self, learner, weights.sum() * state.kappa, seen, advantage, key, bend if self.dual.second_order else None
         )
         after = self.dual.observe(state.dual, self._levels(learner, seen, rollout), self.tolerance)
         if self.dual.second_order:

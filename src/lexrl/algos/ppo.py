@@ -1,7 +1,7 @@
 """PPO (Schulman et al. 2017): several steps on one rollout, held near the policy that collected it. One objective.
 
     maximise  E[ min(rho A, clip(rho, 1 - clip, 1 + clip) A) ]        rho = pi(a | s) / pi_old(a | s)
-    or        E[ rho A ] - kappa KL(pi_old || pi)                      kappa adapted to a wanted divergence
+    or        E[ rho A ] - kappa KL(pi || pi_old)                      kappa adapted to a wanted divergence
 
 plus a bonus for entropy; the advantage A is standardised over the rollout.
 """
@@ -104,7 +104,7 @@ def improve(
         ratio = jnp.exp(policy.log_prob(seen.action) - seen.log_prob)
         gain = surrogate(settings.surrogate, settings.clip, ratio, advantage)
         entropy = jnp.mean(policy.entropy())
-        penalty = kappa * jnp.mean(seen.policy.kl(policy)) if settings.surrogate == "penalised" else 0.0
+        penalty = kappa * jnp.mean(policy.kl(seen.policy)) if settings.surrogate == "penalised" else 0.0
         return penalty - gain - settings.entropy * entropy, {"surrogate": gain, "entropy": entropy}
 
     def step(learner: Learner, rows: Array) -> tuple[Learner, Metrics]:
@@ -119,7 +119,7 @@ def improve(
     orders = jax.vmap(lambda key: nets.shuffled(key, advantage.shape[0], settings.minibatches))
     rows = orders(jax.random.split(key, settings.epochs)).reshape(settings.epochs * settings.minibatches, -1)
     learner, metrics = jax.lax.scan(step, learner, rows)
-    divergence = jnp.mean(seen.policy.kl(learner.actor(seen.obs)))
+    divergence = jnp.mean(learner.actor(seen.obs).kl(seen.policy))
     return learner, divergence, jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics) | {"kl": divergence}
 
 

@@ -63,6 +63,7 @@ class Projection(eqx.Module):
 
     def __check_init__(self):
         check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
+        ac.require_plain_tolerance(self.tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
@@ -101,7 +102,7 @@ class Projection(eqx.Module):
         after = self.dual.observe(state.dual, dual.from_episodes(seen.passage), self.tolerance)
         told = dual.metrics(after, metrics["weight"])
         del told["price"]
-        return State(learner, after), metrics | told | {"kl": jnp.mean(seen.policy.kl(learner.actor(seen.obs)))}
+        return State(learner, after), metrics | told | {"kl": jnp.mean(learner.actor(seen.obs).kl(seen.policy))}
 
     def _gradients(self, actor: Actor, seen: Evidence) -> tuple[Any, Array]:
         """The gradient of every objective's surrogate, leading axis M; and the policy's entropy."""

@@ -2,7 +2,8 @@
 
 It is the compiled loop with the world outside: same keys, same order of events, same bookkeeping, so that on the same
 world both give the same numbers. Members run one after the other. A world written in JAX is compiled step by step; any
-other object with `spec`, `reset(key)` and `step(state, action, key)` is called as it is.
+other object with `spec`, `reset(key)` and `step(state, action, key)` is called as it is; if it says
+`own_generator = True`, it gets a key only at its resets.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,20 @@ from jax import Array
 
 from lexrl.order import Order
 from lexrl.train import keys
-from lexrl.train.compiled import Chunk, Fault, Seat, Tally, complaints, fault_of_state, first_fault, stops, summary
+from lexrl.train.compiled import (
+    Chunk,
+    Fault,
+    Seat,
+    Tally,
+    complaints,
+    each_world,
+    fault_of_state,
+    first_fault,
+    stops,
+    summary,
+)
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Worlds, members, number, rewards
+from lexrl.train.population import Worlds, members, number
 from lexrl.types import Algorithm, Env, InputError, Spec, Step, Transition
 
 
@@ -31,18 +43,28 @@ class Member(eqx.Module):
     columns: tuple[int, ...] = eqx.field(static=True)
     signs: tuple[float, ...] = eqx.field(static=True)
 
-    @eqx.filter_jit
+    @partial(jax.jit, static_argnames="spec")
     def init(self, spec: Spec) -> Any:
         return self.algorithm.init(spec, keys.stream(self.seed, Purpose.INIT))
 
-    @eqx.filter_jit
-    def act(self, learner: Any, obs: Any, world: Any, time: Any) -> Array:
-        return self.algorithm.act(learner, obs, keys.at(keys.stream(self.seed, Purpose.ACT, world), time))
+    @jax.jit
+    def act(self, learner: Any, obs: Any, time: Any) -> Array:
+        """An action for every world."""
+        n = self.algorithm.worlds
+        act = each_world(lambda obs, key: self.algorithm.act(learner, obs, key), n)
+        return act(obs, keys.at(keys.streams(self.seed, Purpose.ACT, n), time))
 
-    @eqx.filter_jit
+    @jax.jit
     def update(self, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
-        key = keys.at(keys.stream(self.seed, Purpose.UPDATE), seat.iteration)
-        learner, metrics = self.algorithm.update(seat.learner, rollout, key)
+        def once_more(_: Any, learner: Any) -> Any:
+            key = keys.at(keys.stream(self.seed, Purpose.UPDATE), seat.iteration)
+            return self.algorithm.update(learner[0], rollout, key)
+
+        metrics = jax.eval_shape(once_more, 0, (seat.learner, None))[1]
+        # A loop of one round: XLA then compiles what is in it as it does in the compiled loop, to the last bit.
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
+        rounds = jnp.where(seat.iteration >= 0, 1, 0)
+        learner, metrics = jax.lax.fori_loop(0, rounds, once_more, (seat.learner, zeros))
         metrics = {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()}
         step = (seat.iteration + 1) * self.algorithm.rollout * self.algorithm.worlds
         return learner, metrics, first_fault(seat.fault, rollout.reward, metrics, step)
@@ -122,17 +144,18 @@ def _chunk(one: Member, env: Any, seat: Seat, previous: Any, iterations: int) ->
 
 def _step(one: Member, env: Any, seat: Seat, time: int) -> tuple[Seat, Transition, Any]:
     """One step of every world of a member, with the bookkeeping of its episodes."""
-    actions, steps = [], []
-    for world in range(one.algorithm.worlds):
-        action = np.asarray(one.act(seat.learner, seat.obs[world], np.uint32(world), np.uint32(time)))
-        actions.append(action)
-        steps.append(_answer(env, seat.world[world], action, _key(one.seed, Purpose.STEP, world, time)))
-    reward = np.stack([rewards(step.signals, one.columns, one.signs) for step in steps]).astype(np.float32)
+    actions = np.asarray(one.act(seat.learner, seat.obs, np.uint32(time)))
+    steps = [
+        _answer(env, state, action, _step_key(env, one.seed, world, time))
+        for world, (state, action) in enumerate(zip(seat.world, actions, strict=True))
+    ]
+    signals = np.stack([np.asarray(step.signals) for step in steps])
+    reward = (signals[:, one.columns] * np.asarray(one.signs, np.float32)).astype(np.float32)
     discount = np.array([float(step.discount) for step in steps], np.float32)
     following = np.stack([np.asarray(step.obs) for step in steps])
     clock, earned = seat.clock + 1, seat.earned + reward
     last = (discount == 0) | (clock >= env.spec.max_steps)
-    seen = Transition(seat.obs, np.stack(actions), reward, discount, following, last)
+    seen = Transition(seat.obs, actions, reward, discount, following, last)
     ended = last.astype(np.float32)
     counts = (ended.sum(), (earned * ended[:, None]).sum(axis=0), (clock * ended).sum(dtype=np.float32))
     world, obs = [step.state for step in steps], following.copy()
@@ -140,6 +163,11 @@ def _step(one: Member, env: Any, seat: Seat, time: int) -> tuple[Seat, Transitio
         world[i], obs[i] = _reset(env, _key(one.seed, Purpose.RESET, i, time + 1))
     clock, earned = np.where(last, 0, clock).astype(np.int32), np.where(last[:, None], np.float32(0), earned)
     return seat._replace(world=world, obs=obs, clock=clock, earned=earned), seen, counts
+
+
+def _step_key(env: Any, seed: Array, world: int, time: int) -> Array | None:
+    """None for a world that draws from a generator of its own, which it was given at its reset."""
+    return None if getattr(env, "own_generator", False) else _key(seed, Purpose.STEP, world, time)
 
 
 @partial(jax.jit, static_argnames="purpose")
@@ -155,11 +183,11 @@ def _answer(env: Any, state: Any, action: Any, key: Array) -> Step:
     return _jitted_step(env, state, action, key) if isinstance(env, eqx.Module) else env.step(state, action, key)
 
 
-@eqx.filter_jit
+@jax.jit
 def _jitted_reset(env: Any, key: Array) -> Any:
     return env.reset(key)
 
 
-@eqx.filter_jit
+@jax.jit
 def _jitted_step(env: Any, state: Any, action: Any, key: Array) -> Step:
     return env.step(state, action, key)

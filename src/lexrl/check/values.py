@@ -1,69 +1,59 @@
-"""Do the theorems cover this? Every condition, with the number behind the verdict.
-
-A verdict is *holds*, *fails*, or *unknown* (cannot be known here). "Fails" does not mean that the algorithm will not
-work: constant rates are the practical default, and no theorem covers them.
-"""
+"""Learners of values: Theorem 1 (and 2, for Double Q-learning) and Proposition 1."""
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from lexrl import exact, lex
 from lexrl import tolerance as tol
-from lexrl.algos.tabular import EpsilonGreedy, Tabular
+from lexrl.algos import LDQN, EpsilonGreedy, Tabular
+from lexrl.check.conditions import Condition, Guarantee, Verdict, bounded, finite
 from lexrl.momdp import MOMDP
-from lexrl.order import Order, as_order
+from lexrl.order import Order
 from lexrl.schedules import Power, Schedule
 from lexrl.types import Discrete, InputError
 
-Verdict = Literal["holds", "fails", "unknown"]
-
+_PROMISE = "the policy converges to a lexicographically optimal one"
+_GREEDY = "the bandit becomes greedy"
 _FAR = 10**9
 """Where the limit of a tolerance in time is read off."""
 
 
-class Condition(NamedTuple):
-    """One condition of a theorem, and what was found."""
-
-    text: str
-    verdict: Verdict
-    evidence: str
-
-
-class Guarantee(NamedTuple):
-    """A theorem, its conditions here, and what it promises if they hold."""
-
-    name: str
-    promise: str
-    conditions: tuple[Condition, ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The weakest of the conditions."""
-        verdicts = {condition.verdict for condition in self.conditions}
-        return "fails" if "fails" in verdicts else "unknown" if "unknown" in verdicts else "holds"
-
-    def __str__(self) -> str:
-        mark = {"holds": "+", "fails": "-", "unknown": "?"}
-        lines = [f"{self.name}: {self.verdict}", f"  promises: {self.promise}"]
-        return "\n".join(lines + [f"  {mark[c.verdict]} {c.text}: {c.evidence}" for c in self.conditions])
-
-
-def check(algorithm: Any, world: Any, order: Order | str | None = None) -> tuple[Guarantee, ...]:
-    """The theorems that speak of an algorithm, with each condition checked on a world or a finite MOMDP."""
-    if not isinstance(algorithm, Tabular):
-        raise InputError(f"There is no theorem here for {type(algorithm).__name__}; tabular learners can be checked.")
-    names = world.objectives if isinstance(world, MOMDP) else world.spec.objectives
-    order = as_order(order, names)
+def guarantees(algorithm: Tabular, world: Any, order: Order) -> tuple[Guarantee, ...]:
+    """Theorem 1 or 2, and Proposition 1, for a tabular learner."""
     given = order.tolerances(algorithm.tolerance)
     process = _process(world, algorithm, order)
     length = None if isinstance(world, MOMDP) else world.spec.max_steps
     rates = _rates(algorithm, process, length)
-    common = (_finite(world, process), _bounded(world, process), _discounts(process), *rates)
+    common = (finite(world, process), bounded(world, process), _discounts(process), *rates)
     if process is not None and (process.gamma == 1).any() and process.never_ending().any():
         process = None  # no values exist that tolerances could be held against
     return (_convergence(algorithm, process, given, common), _proposition(algorithm, process, given, common))
+
+
+def of_network(algorithm: LDQN, world: Any) -> tuple[Guarantee, ...]:
+    """Theorem 1 for a Q-network: it speaks of tables, each entry of which moves by itself."""
+    seen = Discrete(world.n_states) if isinstance(world, MOMDP) else world.spec.observation
+    parts = [
+        *([f"hidden layers of {algorithm.hidden}"] if algorithm.hidden else []),
+        *(["biases"] if algorithm.bias else []),
+        *([] if isinstance(seen, Discrete) else [f"observations in {seen}"]),
+    ]
+    shown = f"a network approximates them ({', '.join(parts)})" if parts else "each Q(s, a) has a weight of its own"
+    table = Condition("values are a table", "fails" if parts else "holds", shown)
+    adam, longest = algorithm.optimiser.method == "adam", algorithm.optimiser.longest
+    others = [
+        "batches from a replay buffer",
+        "the Huber loss",
+        *(["Adam"] if adam else []),
+        *([f"gradients no longer than {longest:g}"] if longest > 0 else []),
+        *([f"a target network renewed every {algorithm.period} steps"] if algorithm.period else []),
+    ]
+    steps = Condition("updates are Q-learning's, of each transition as it comes", "fails", f"here: {', '.join(others)}")
+    greedy: Verdict = "holds" if algorithm.epsilon.vanishes() else "fails"
+    rest = (_robbins_monro(algorithm.rate), Condition(_GREEDY, greedy, f"epsilon is {algorithm.epsilon}"))
+    return (Guarantee("Theorem 1", _PROMISE, (table, steps, *rest)),)
 
 
 def _convergence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
@@ -73,8 +63,7 @@ def _convergence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerance
         own.append(_supports_itself(given, process))
     if algorithm.rule in ("q-learning", "double-q") and algorithm.update_tolerance is not None:
         own.append(_below_gap("tau_Q", algorithm.update_tolerance, process))
-    promise = "the policy converges to a lexicographically optimal one"
-    return Guarantee(name, promise, (*common, _greedy_in_the_limit(algorithm), *own))
+    return Guarantee(name, _PROMISE, (*common, _greedy_in_the_limit(algorithm), *own))
 
 
 def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
@@ -112,25 +101,6 @@ def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
     return world.momdp(tuple(each)).ordered(order)
 
 
-def _finite(world: Any, process: MOMDP | None) -> Condition:
-    text = "states and actions are finite"
-    if process is not None:
-        return Condition(text, "holds", f"{process.n_states} states, {process.n_actions} actions")
-    finite = isinstance(world.spec.observation, Discrete) and isinstance(world.spec.action, Discrete)
-    return Condition(text, "holds" if finite else "fails", f"{world.spec.observation}, {world.spec.action}")
-
-
-def _bounded(world: Any, process: MOMDP | None) -> Condition:
-    text = "rewards are bounded"
-    if process is None:
-        return Condition(text, "unknown", "the world does not say")
-    largest = f"at most {np.abs(process.outcome_rewards).max():.4g}"
-    if float(getattr(world, "noise", 0.0)) > 0:
-        noise = f"{largest}, but Gaussian noise is unbounded (its variance is finite, which is what the proof uses)"
-        return Condition(text, "fails", noise)
-    return Condition(text, "holds", largest)
-
-
 def _discounts(process: MOMDP | None) -> Condition:
     text = "every gamma < 1, or every policy ends"
     if process is None:
@@ -145,11 +115,7 @@ def _discounts(process: MOMDP | None) -> Condition:
 
 
 def _rates(algorithm: Tabular, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
-    alpha = Condition(
-        "learning rates: sums diverge, sums of squares converge",
-        "holds" if algorithm.alpha.robbins_monro() else "fails",
-        f"alpha is {algorithm.alpha}",
-    )
+    alpha = _robbins_monro(algorithm.alpha)
     text = "every action is tried for ever in every state"
     rate = _exploration(algorithm)
     if not isinstance(algorithm.bandit, EpsilonGreedy):
@@ -165,11 +131,16 @@ def _rates(algorithm: Tabular, process: MOMDP | None, length: int | None) -> tup
     return alpha, Condition(text, "holds", f"epsilon is {rate}, and every state can be reached")
 
 
+def _robbins_monro(alpha: Schedule) -> Condition:
+    text = "learning rates: sums diverge, sums of squares converge"
+    return Condition(text, "holds" if alpha.robbins_monro() else "fails", f"alpha is {alpha}")
+
+
 def _greedy_in_the_limit(algorithm: Tabular) -> Condition:
     rate = _exploration(algorithm)
     name = "epsilon" if isinstance(algorithm.bandit, EpsilonGreedy) else "the temperature"
     verdict: Verdict = "holds" if rate.vanishes() else "fails"
-    return Condition("the bandit becomes greedy", verdict, f"{name} is {rate}")
+    return Condition(_GREEDY, verdict, f"{name} is {rate}")
 
 
 def _below_gap(name: str, tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:

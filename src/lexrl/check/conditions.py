@@ -1,0 +1,64 @@
+"""What is said of a theorem: its conditions, each with a verdict and the number behind it."""
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from lexrl.momdp import MOMDP
+from lexrl.types import Discrete
+
+Verdict = Literal["holds", "fails", "unknown"]
+
+
+class Condition(NamedTuple):
+    """One condition of a theorem, and what was found."""
+
+    text: str
+    verdict: Verdict
+    evidence: str
+
+
+class Guarantee(NamedTuple):
+    """A theorem, its conditions here, and what it promises if they hold."""
+
+    name: str
+    promise: str
+    conditions: tuple[Condition, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The weakest of the conditions."""
+        return weakest(self.conditions)
+
+    def __str__(self) -> str:
+        mark = {"holds": "+", "fails": "-", "unknown": "?"}
+        lines = [f"{self.name}: {self.verdict}", f"  promises: {self.promise}"]
+        return "\n".join(lines + [f"  {mark[c.verdict]} {c.text}: {c.evidence}" for c in self.conditions])
+
+
+def weakest(conditions: Iterable[Condition]) -> Verdict:
+    """Fails if one does, else unknown if one is, else holds."""
+    verdicts = {condition.verdict for condition in conditions}
+    return "fails" if "fails" in verdicts else "unknown" if "unknown" in verdicts else "holds"
+
+
+def finite(world: Any, process: MOMDP | None) -> Condition:
+    """Are states and actions finite?"""
+    text = "states and actions are finite"
+    if process is not None:
+        return Condition(text, "holds", f"{process.n_states} states, {process.n_actions} actions")
+    finite = isinstance(world.spec.observation, Discrete) and isinstance(world.spec.action, Discrete)
+    return Condition(text, "holds" if finite else "fails", f"{world.spec.observation}, {world.spec.action}")
+
+
+def bounded(world: Any, process: MOMDP | None) -> Condition:
+    """Are rewards bounded?"""
+    text = "rewards are bounded"
+    if process is None:
+        return Condition(text, "unknown", "the world does not say")
+    largest = f"at most {np.abs(process.outcome_rewards).max():.4g}"
+    if float(getattr(world, "noise", 0.0)) > 0:
+        noise = f"{largest}, but Gaussian noise is unbounded (its variance is finite, which is what the proof uses)"
+        return Condition(text, "fails", noise)
+    return Condition(text, "holds", largest)

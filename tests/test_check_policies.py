@@ -1,0 +1,527 @@
+"""Theorem 3 and its corollaries: every condition both ways, and rates that contradict the order."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl.momdp import momdp
+from lexrl.schedules import Linear, Power
+from lexrl.tolerance import Absolute, Relative, Rounding, Tolerance
+
+ORDER = "max a > max b"
+# Two states that lead to each other; either action, one of which may also stay.
+RING = momdp(
+    [[[0.0, 1.0], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]],
+    [[[1.0, 0.0], [0.0, 3.0]], [[0.0, 1.0], [2.0, 0.0]]],
+    0.9,
+    objectives=["a", "b"],
+)
+DUAL = {"beta": (1.0, "n^-0.2"), "eta": ("n^-0.57", "n^-0.7", "n^-0.9"), "scaled": False, "ceiling": math.inf}
+NETS = {"hidden": (), "bias": False, "optimiser": lexrl.Optimiser(method="sgd", longest=0.0)}
+
+
+class Own(Tolerance):
+    """A tolerance of somebody's own, which the checker cannot look into."""
+
+    def __call__(self, values, allowed, best, time, spread):
+        return 1 / time
+
+
+def learner(kind=lexrl.LA2C, dual=None, nets=None, **changes):
+    """By default all that Theorem 3 asks for and can be set: alpha 0.55, beta 0.6 and 0.8, eta 0.57, 0.7 and 0.9."""
+    given = {
+        "critic_rate": "n^-0.55",
+        "rate": "n^-0.6",
+        "tolerance": Absolute(2.0) * Power(0.85),
+        "gamma": 0.9,
+        "trace": 0.0,
+        "weighted": True,
+        "standardise": False,
+        "dual": lexrl.Dual(**(DUAL | (dual or {}))),
+        "networks": lexrl.Networks(**(NETS | (nets or {}))),
+    }
+    return kind(**(given | changes))
+
+
+def lppo(**changes):
+    """All that Corollary 2 asks for and can be set."""
+    nets = {"hidden": (32,), "activation": "relu", "actions": True} | changes.pop("nets", {})
+    return learner(lexrl.LPPO, nets=nets, **({"surrogate": "penalised"} | changes))
+
+
+def condition(guarantee, words):
+    (one,) = [one for one in guarantee.conditions if words in one.text]
+    return one
+
+
+def theorem(algorithm, words, world=RING, order=ORDER):
+    return condition(lexrl.check(algorithm, world, order)[0], words)
+
+
+def corollary(algorithm, words, world=RING, order=ORDER):
+    return condition(lexrl.check(algorithm, world, order)[1], words)
+
+
+class TestTheorem3:
+    @pytest.mark.parametrize(
+        ("algorithm", "name"),
+        [
+            (learner(), "Corollary 1 (LA2C)"),
+            (learner(lexrl.LPPO, surrogate="penalised"), "Corollary 2 (LPPO)"),
+        ],
+    )
+    def test_what_can_be_set_is(self, algorithm, name):
+        first, second = lexrl.check(algorithm, RING, ORDER)
+        assert (first.name, second.name) == ("Theorem 3", name)
+        unknown = [one.text for one in first.conditions if one.verdict != "holds"]
+        assert unknown == ["parameters are kept in a compact set", "with one objective the algorithm converges"]
+        assert first.verdict == "unknown"
+        assert condition(second, "Theorem 3's own").verdict == "unknown"
+
+    @pytest.mark.parametrize("algorithm", [lexrl.LA2C(), lexrl.LPPO()])
+    @pytest.mark.parametrize(
+        ("world", "order"),
+        [(RING, ORDER), (lexrl.grid_nav(3), "min cost > max reward"), (lexrl.cart_safe(), "min cost > max reward")],
+    )
+    def test_the_usual_settings_are_outside_and_say_why(self, algorithm, world, order):
+        first, second = lexrl.check(algorithm, world, order)
+        assert first.verdict == second.verdict == "fails"
+        text = f"{first}\n{second}"
+        assert "constant rates are the practical default, and the theorem does not cover them" in text
+        assert "nan" not in text
+        assert condition(first, "with one objective").verdict == "unknown"
+
+    def test_the_policy(self):
+        words = "twice continuously"
+        assert theorem(learner(), words)[1:] == ("holds", "no hidden layers")
+        assert theorem(learner(nets={"hidden": (8,)}), words)[1:] == ("holds", "tanh is smooth")
+        relu = learner(nets={"hidden": (8,), "activation": "relu"})
+        assert theorem(relu, words)[1:] == ("fails", "relu has no derivative at 0")
+        assert corollary(relu, words).verdict == "fails"
+        assert theorem(learner(nets={"activation": "relu"}), words).verdict == "holds"
+
+    def test_the_critics(self):
+        words = "critics are continuously"
+        relu = {"hidden": (8,), "activation": "relu"}
+        assert theorem(learner(nets=relu), words).verdict == "fails"
+        assert theorem(learner(nets=relu | {"critic_hidden": ()}), words).verdict == "holds"
+
+    @pytest.mark.parametrize(
+        ("algorithm", "form"),
+        [
+            (learner(), "K_i = E[log pi A_i]"),
+            (lppo(), "K_i = E[rho Q_i] - kappa KL"),
+            (learner(lexrl.LPPO), "K_i = E[rho A_i], clipped"),
+        ],
+    )
+    def test_the_form(self, algorithm, form):
+        assert theorem(algorithm, "same form")[1:] == ("holds", form)
+
+    def test_rewards(self):
+        assert theorem(learner(), "bounded")[1:] == ("holds", "at most 3")
+        assert theorem(learner(), "bounded", lexrl.finite_world(RING, noise=0.1)).verdict == "fails"
+        assert theorem(learner(), "bounded", lexrl.cart_safe(), "max reward > min cost").verdict == "unknown"
+
+    @pytest.mark.parametrize(
+        ("changes", "outside"),
+        [
+            ({}, None),
+            ({"critic_rate": 2.0}, "alpha = 2"),
+            ({"rate": 3.0}, "beta_1 = 3"),
+            ({"critic_rate": Linear(0.0, 1.5, 10.0)}, "alpha = 0 to 1.5 in 10"),
+            ({"critic_rate": "5 n^-0.55"}, None),  # never above 1
+            ({"dual": {"eta": 4.0}}, "eta_0 = 4, eta_1 = 4, eta_2 = 4"),
+            ({"rate": 0.1, "dual": {"beta": (20.0, 1.0)}}, "beta_1 = (0.1) x (20)"),
+        ],
+    )
+    def test_between_0_and_1(self, changes, outside):
+        one = theorem(learner(**changes), "lies in [0, 1]")
+        assert one.verdict == ("holds" if outside is None else "fails")
+        assert outside is None or outside in one.evidence
+
+    @pytest.mark.parametrize(
+        ("changes", "fault"),
+        [
+            ({"critic_rate": 0.1}, "constant: alpha = 0.1 (constant rates are"),
+            ({"critic_rate": "n^-0.5"}, "squares do not converge: alpha = n^-0.5"),
+            ({"critic_rate": "n^-1.1"}, "the sum converges: alpha = n^-1.1"),
+            ({"critic_rate": 0.0}, "0 in the end: alpha = 0"),
+            ({"critic_rate": Linear(1.0, 0.0, 9.0)}, "0 in the end: alpha = 1 to 0 in 9"),
+            ({"rate": "n^-0.85"}, "the sum converges: beta_2 = (n^-0.85) x (n^-0.2)"),
+            ({"rate": "n^-0.4"}, "squares do not converge: beta_1 = n^-0.4"),
+            ({"dual": {"eta": ("n^-0.57", "n^-0.7", "n^-2")}}, "the sum converges: eta_2 = n^-2"),
+            (
+                {"rate": 0.1, "dual": {"beta": 0.5, "eta": 1.0}},
+                "constant: beta_1 = (0.1) x (0.5), beta_2 = (0.1) x (0.5), eta",
+            ),
+        ],
+    )
+    def test_sums(self, changes, fault):
+        one = theorem(learner(**changes), "its sum diverges")
+        assert one.verdict == "fails"
+        assert fault in one.evidence
+        assert ("practical default" in one.evidence) == ("constant:" in one.evidence)
+
+    def test_exponents_add_up_exactly(self):
+        """0.7 + 0.3 and 0.1 + 0.9 are 1, and rounding must not push them above."""
+        for rate, beta in (("n^-0.7", "n^-0.3"), ("n^-0.1", "n^-0.9"), ("n^-0.9", "n^-0.1")):
+            algorithm = learner(rate=rate, dual={"beta": beta})
+            assert "the sum converges" not in theorem(algorithm, "its sum diverges").evidence
+
+    @pytest.mark.parametrize(
+        ("changes", "words", "shown"),
+        [
+            ({"critic_rate": "n^-0.6"}, "beta_i / alpha", "beta_1 / alpha does not vanish"),
+            ({"critic_rate": "n^-0.7"}, "beta_i / alpha", "beta_1 / alpha is like n^0.1"),
+            ({"critic_rate": 0.0}, "beta_i / alpha", "beta_1 / alpha divides by a rate that is 0 in the end"),
+            ({"dual": {"eta": ("n^-0.57", "n^-0.59", "n^-0.9")}}, "eta_i / beta_i", "eta_1 / beta_1 is like n^0.01"),
+            ({"dual": {"eta": ("n^-0.57", "n^-0.7", "n^-0.8")}}, "eta_i / beta_i", "eta_2 / beta_2 does not vanish"),
+            ({"dual": {"eta": ("n^-0.65", "n^-0.7", "n^-0.9")}}, "beta_i / eta_{i-1}", "beta_1 / eta_0 is like n^0.05"),
+            ({"dual": {"eta": ("n^-0.57", "n^-0.9", "n^-0.9")}}, "beta_i / eta_{i-1}", "beta_2 / eta_1 is like n^0.1"),
+            ({"rate": 0.1}, "eta_i / beta_i", "eta_2 / beta_2 is like n^-0.7"),
+        ],
+    )  # fmt: skip
+    def test_time_scales(self, changes, words, shown):
+        one = theorem(learner(**changes), words)
+        assert one.verdict == ("holds" if "n^-" in shown else "fails")
+        assert shown in one.evidence
+
+    def test_time_scales_of_one_objective(self):
+        algorithm = learner(dual={"beta": 1.0, "eta": ("n^-0.57", "n^-0.7")})
+        first, _ = lexrl.check(algorithm, RING, "max b")
+        assert condition(first, "eta_i / beta_i")[1:] == ("holds", "eta_1 / beta_1 is like n^-0.1")
+        assert condition(first, "beta_i / eta_{i-1}")[1:] == ("holds", "beta_1 / eta_0 is like n^-0.03")
+        assert condition(first, "tau > 0")[1:] == ("holds", "one objective restricts nobody")
+        assert condition(first, "prices are plain").verdict == "holds"
+
+    @pytest.mark.parametrize(
+        ("tolerance", "verdict", "shown"),
+        [
+            (Absolute(2.0) * Power(0.85), "holds", "tau_1 = (2) x (n^-0.85): like n^-0.85, and beta_M like n^-0.8"),
+            ((Absolute(2.0) * Power(0.85), 0.1), "holds", "tau_1"),  # the last objective's is never used
+            (0.1, "fails", "tau_1 = 0.1: constant"),
+            (0.0, "fails", "tau_1 = 0: 0 in the end"),
+            (Absolute(1.0) * Linear(1.0, 0.0, 10.0), "fails", "0 in the end"),
+            (Absolute(1.0) * Power(0.8), "fails", "like n^-0.8, but beta_M is like n^-0.8"),
+            (Relative(0.1), "fails", "tau_1 = 10%: constant"),
+            (Relative(0.1) * Power(0.9), "unknown", "vanishes like n^-0.9 or faster, but is 0 where the level is"),
+            ((Relative(0.1) + Absolute(1.0)) * Power(0.9), "holds", "like n^-0.9"),
+            (Absolute(1.0) * Power(0.9) + Relative(0.1), "fails", "constant"),
+            (Absolute(0.0) + Relative(0.1) * Power(0.9), "unknown", "0 where the level is"),
+            (Rounding(0.1) * Power(0.9), "unknown", "0 where the level is"),
+            (Absolute(1.0) * Power(0.5) * Power(0.5), "holds", "like n^-1"),
+            (Own(), "unknown", "how fast it shrinks is not known"),
+            (Absolute(1.0) + Own(), "unknown", "how fast it shrinks is not known"),
+            (Own() * Power(0.9), "unknown", "how fast it shrinks is not known"),
+        ],
+    )
+    def test_tolerance(self, tolerance, verdict, shown):
+        one = theorem(learner(tolerance=tolerance), "tau > 0")
+        assert one.verdict == verdict, one
+        assert shown in one.evidence
+
+    def test_the_orders_tolerance_counts(self):
+        assert theorem(learner(), "tau > 0", order="max a ±0.1 > max b").evidence == "tau_1 = 0.1: constant"
+        assert theorem(learner(), "tau > 0", order="max a > max b ±0.1").verdict == "holds"
+
+    @pytest.mark.parametrize(
+        ("algorithm", "shown"),
+        [
+            (learner(nets={"optimiser": lexrl.Optimiser("adam", longest=0.0)}), "the optimiser is adam"),
+            (learner(nets={"optimiser": lexrl.Optimiser("sgd", longest=0.5)}), "gradients are no longer than 0.5"),
+            (learner(standardise=True), "advantages are standardised"),
+            (learner(entropy=0.01), "there is a bonus for entropy, 0.01"),
+            (learner(dual={"sequential": True}), "one objective moves the policy at a time (sequential)"),
+            (learner(dual={"second_order": True}), "terms of second order are added"),
+            (learner(lexrl.LPPO), "the clipped objective of a sum is not the sum of clipped ones"),
+        ],
+    )
+    def test_steps(self, algorithm, shown):
+        assert theorem(algorithm, "steps are plain")[1:] == ("fails", shown)
+
+    def test_clipping_one_objective_is_its_own_form(self):
+        algorithm = learner(lexrl.LPPO, dual={"beta": 1.0, "eta": ("n^-0.57", "n^-0.7")})
+        assert theorem(algorithm, "steps are plain", order="max a").verdict == "holds"
+
+    @pytest.mark.parametrize(
+        ("dual", "verdict", "shown"),
+        [
+            ({}, "holds", "eta counts per 100 episodes, no ceiling"),
+            ({"scaled": True}, "fails", "standard deviations"),
+            ({"ceiling": 50.0}, "unknown", "no price rises above 50"),
+        ],
+    )
+    def test_prices(self, dual, verdict, shown):
+        one = theorem(learner(dual=dual), "prices are plain")
+        assert one.verdict == verdict
+        assert shown in one.evidence
+
+    def test_what_does_not_fit_the_order(self):
+        with pytest.raises(lexrl.InputError, match="beta has 2 rates for 1 objectives"):
+            lexrl.check(learner(), RING, "max a")
+        with pytest.raises(lexrl.InputError, match="gamma has 3 entries for 2 objectives"):
+            lexrl.check(learner(gamma=(0.9, 0.9, 0.9)), RING, ORDER)
+        with pytest.raises(lexrl.InputError, match="'a', 'b'"):
+            lexrl.check(learner(), RING, "max speed")
+
+
+def halves(state):
+    """Two features of a state that are independent, but make a constant."""
+    return jnp.stack([state % 2, 1 - state % 2]).astype(jnp.float32)
+
+
+def height(state):
+    """One feature, which makes no constant."""
+    return state[None].astype(jnp.float32)
+
+
+def twice(state):
+    """Two features that are one."""
+    return jnp.stack([state, 2 * state]).astype(jnp.float32)
+
+
+class TestCorollaryOfLA2C:
+    def test_all_but_what_the_library_cannot(self):
+        _, second = lexrl.check(learner(nets={"features": height}), RING, ORDER)
+        assert not [one.text for one in second.conditions if one.verdict == "fails"]
+
+    def test_units(self):
+        assert corollary(learner(standardise=True), "units that come to rest").verdict == "fails"
+        assert corollary(learner(), "units that come to rest").verdict == "holds"
+
+    def test_finite(self):
+        assert corollary(learner(), "finite")[1:] == ("holds", "2 states, 2 actions")
+        cart = corollary(learner(), "finite", lexrl.cart_safe(), "max reward > min cost")
+        assert cart.verdict == "fails"
+        shown = corollary(learner(), "finite", lexrl.grid_nav(3, one_hot=True), "min cost > max reward")
+        assert shown[1:] == ("holds", "9 states, 4 actions")  # states are finite, however they are shown
+
+    @pytest.mark.parametrize(
+        ("changes", "verdict", "shown"),
+        [
+            ({"gamma": (0.9, 0.5)}, "holds", "gamma is at most 0.9"),
+            ({"gamma": (0.9, 1.0)}, "fails", "gamma is at most 1"),
+            ({"gamma": 1.0, "average": True}, "holds", "limit averages"),
+        ],
+    )
+    def test_objectives(self, changes, verdict, shown):
+        assert corollary(learner(**changes), "objectives are discounted or")[1:] == (verdict, shown)
+
+    def test_irreducible(self):
+        words = "each state leads to each"
+        assert corollary(learner(), words).verdict == "holds"
+        trap = momdp(
+            [[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]], np.zeros((2, 2, 2)), 0.9, objectives=["a", "b"]
+        )
+        one = corollary(learner(), words, trap)
+        assert one.verdict == "fails"
+        assert "they fall into 2 classes" in one.evidence
+        ends = dataclasses.replace(trap, terminal=np.array([False, True]), initial=np.array([1.0, 0.0]))
+        assert corollary(learner(), words, ends).verdict == "holds"  # the next episode begins where it began
+        away = dataclasses.replace(trap, initial=np.array([0.0, 1.0]))
+        one = corollary(learner(), words, away)  # what is out of reach does not count
+        assert one.verdict == "holds"
+        assert "1 states that can be reached (of 2)" in one.evidence
+        cart = corollary(learner(), words, lexrl.cart_safe(), "max reward > min cost")
+        assert cart[1:] == ("unknown", "the process is not known")
+
+    def test_a_state_that_is_left_for_ever(self):
+        process = momdp(
+            [[[0.0, 1.0]], [[0.0, 1.0]]], np.zeros((2, 2, 1)), 0.9, initial=[1.0, 0.0], objectives=["a", "b"]
+        )
+        assert corollary(learner(), "each state leads", process).verdict == "fails"
+
+    def test_grids(self):
+        assert corollary(learner(), "each state leads", lexrl.grid_nav(5), "min cost > max reward").verdict == "holds"
+
+    def test_linear_critics(self):
+        words = "linear in features"
+        assert corollary(learner(), words)[1:] == ("holds", "no hidden layers")
+        assert corollary(learner(nets={"hidden": (8,)}), words)[1:] == ("fails", "hidden layers of (8,)")
+        assert corollary(learner(nets={"hidden": (8,), "critic_hidden": ()}), words).verdict == "holds"
+        assert corollary(learner(nets={"actions": True}), words)[1:] == ("fails", "critics are of actions")
+
+    def test_td0(self):
+        assert corollary(learner(), "TD(0)")[1:] == ("holds", "trace is 0")
+        assert corollary(learner(trace=0.95), "TD(0)")[1:] == ("fails", "trace is 0.95")
+
+    @pytest.mark.parametrize(
+        ("nets", "verdict", "shown"),
+        [
+            ({}, "holds", "2 features of 2 states have rank 2"),
+            ({"bias": True}, "fails", "3 features (with the bias) of 2 states have rank 2"),
+            ({"features": halves}, "holds", "2 features of 2 states have rank 2"),
+            ({"features": height}, "holds", "1 features of 2 states have rank 1"),
+            ({"features": height, "bias": True}, "holds", "2 features (with the bias) of 2 states have rank 2"),
+            ({"features": twice}, "fails", "2 features of 2 states have rank 1"),
+            ({"hidden": (8,)}, "unknown", "critics are not linear in features"),
+        ],
+    )
+    def test_independent_features(self, nets, verdict, shown):
+        assert corollary(learner(nets=nets), "independent")[1:] == (verdict, shown)
+
+    @pytest.mark.parametrize(
+        ("nets", "verdict", "shown"),
+        [
+            ({}, "fails", "one-hot features add up to 1; only the proof for limit averages needs this"),
+            ({"bias": True}, "fails", "the bias does; only the proof for limit averages needs this"),
+            ({"features": halves}, "fails", "some do; only the proof for limit averages needs this"),
+            ({"features": height}, "holds", "a constant is not in their span"),
+            ({"features": height, "bias": True}, "fails", "the bias does"),
+            ({"hidden": (8,)}, "unknown", "critics are not linear in features"),
+        ],
+    )
+    def test_no_constant(self, nets, verdict, shown):
+        one = corollary(learner(nets=nets), "1 everywhere")
+        assert one.verdict == verdict
+        assert one.evidence.startswith(shown)
+
+    def test_features_of_what_is_not_numbered(self):
+        world, order = lexrl.grid_nav(3, one_hot=True), "min cost > max reward"
+        for words in ("independent", "1 everywhere"):
+            assert corollary(learner(), words, world, order)[1:] == ("unknown", "what a state looks like is not known")
+        assert corollary(learner(nets={"bias": True}), "1 everywhere", world, order).verdict == "fails"
+
+    def test_discounted_samples(self):
+        words = "the actor's samples"
+        assert corollary(learner(), words).verdict == "holds"
+        assert corollary(learner(weighted=False), words).verdict == "fails"
+        assert corollary(learner(weighted=False, average=True), words).verdict == "holds"
+
+
+class TestCorollaryOfLPPO:
+    def test_all_but_what_the_library_cannot(self):
+        world = lexrl.cart_safe()
+        _, second = lexrl.check(lppo(), world, "min cost > max reward")
+        held = {one.text for one in second.conditions if one.verdict == "fails"}
+        assert {text.split(":")[0] for text in held} == {
+            "first weights",
+            "Theorem 3's own conditions",  # relu
+        }
+
+    def test_spaces(self):
+        words = "compact"
+        assert corollary(lppo(), "state space is compact")[1:] == ("holds", "Discrete(n=2), Discrete(n=2)")
+        shown = corollary(lppo(), "state space is " + words, lexrl.grid_nav(3, one_hot=True), "min cost > max reward")
+        assert shown.verdict == "holds"
+        cart = corollary(lppo(), "state space is " + words, lexrl.cart_safe(), "min cost > max reward")
+        assert cart.verdict == "unknown"
+
+    def test_continuous_actions(self):
+        class Open:
+            spec = lexrl.cart_safe().spec._replace(action=lexrl.types.Box((1,), -1.0, 1.0))
+
+        _, second = lexrl.check(learner(lexrl.LPPO), Open(), "min cost > max reward")
+        assert condition(second, "state space").verdict == "fails"
+        assert "normal policy" in condition(second, "softmax").evidence
+
+    def test_objectives(self):
+        assert corollary(lppo(), "objectives are discounted").verdict == "holds"
+        assert corollary(lppo(average=True), "objectives are discounted")[1:] == ("fails", "limit averages")
+        assert corollary(lppo(gamma=1.0), "objectives are discounted").verdict == "fails"
+
+    def test_networks(self):
+        assert corollary(lppo(), "one hidden layer")[1:] == ("holds", "widths (32,) and (32,)")
+        for nets in ({"hidden": ()}, {"hidden": (8, 8)}, {"critic_hidden": ()}):
+            assert corollary(lppo(nets=nets), "one hidden layer").verdict == "fails"
+        assert corollary(lppo(), "relu").verdict == "holds"
+        assert "Theorem 3 wants a policy that is twice differentiable" in corollary(lppo(), "are relu").evidence
+        assert corollary(lppo(nets={"activation": "tanh"}), "are relu").verdict == "fails"
+        assert corollary(lppo(), "first weights").verdict == "fails"
+
+    def test_critics(self):
+        assert corollary(lppo(), "critics of actions").verdict == "holds"
+        assert corollary(lppo(nets={"actions": False}), "critics of actions").verdict == "fails"
+        assert corollary(lppo(), "TD(0)").verdict == "holds"
+        assert corollary(lppo(trace=0.5), "TD(0)").verdict == "fails"
+        assert corollary(lppo(), "every policy's values").verdict == "unknown"
+
+    def test_samples(self):
+        assert corollary(lppo(), "the actor's samples").verdict == "holds"
+        assert corollary(lppo(weighted=False), "the actor's samples").verdict == "fails"
+
+    def test_density(self):
+        assert corollary(lppo(), "hyperplane").verdict == "fails"
+        assert corollary(lppo(), "hyperplane", lexrl.cart_safe(), "min cost > max reward").verdict == "unknown"
+
+    def test_the_penalty(self):
+        assert corollary(lppo(), "KL(pi || pi_old)").verdict == "holds"
+        assert "clipped" in corollary(lppo(surrogate="clipped"), "KL(pi || pi_old)").evidence
+        assert corollary(lppo(), "kappa > 1")[1:] == ("unknown", "kappa is adapted to a divergence of 0.01")
+        assert corollary(lppo(surrogate="clipped"), "kappa > 1").verdict == "fails"
+
+
+class TestQNetworks:
+    def test_a_network_is_no_table(self):
+        (only,) = lexrl.check(lexrl.LDQN(), RING, ORDER)
+        assert (only.name, only.verdict) == ("Theorem 1", "fails")
+        assert only.conditions[0] == (
+            "values are a table",
+            "fails",
+            "a network approximates them (hidden layers of (64, 64), biases)",
+        )
+        for what in ("replay buffer", "Huber", "Adam", "target network renewed every 500 steps", "no longer than 10"):
+            assert what in condition(only, "updates").evidence
+
+    def test_a_table_is_updated_in_another_way(self):
+        plain = lexrl.Optimiser("sgd", longest=0.0)
+        table = lexrl.LDQN(hidden=(), bias=False, period=0, optimiser=plain, rate="n^-0.7", epsilon="1/n")
+        (only,) = lexrl.check(table, RING, ORDER)
+        assert [one.verdict for one in only.conditions] == ["holds", "fails", "holds", "holds"]
+        assert condition(only, "updates").evidence == "here: batches from a replay buffer, the Huber loss"
+        (only,) = lexrl.check(table, lexrl.grid_nav(3, one_hot=True), "min cost > max reward")
+        assert "observations in Box" in only.conditions[0].evidence
+        (only,) = lexrl.check(table, lexrl.grid_nav(3), "min cost > max reward")
+        assert only.conditions[0].verdict == "holds"
+
+    @pytest.mark.parametrize("algorithm", [lexrl.A2C(), lexrl.PPO(), lexrl.DQN(), lexrl.Random()])
+    def test_no_theorem(self, algorithm):
+        with pytest.raises(lexrl.InputError, match="tabular learners, LDQN, LA2C and LPPO can be checked"):
+            lexrl.check(algorithm, RING, ORDER)
+
+
+class TestRatesThatContradictTheOrder:
+    @pytest.mark.parametrize(
+        "dual",
+        [
+            lexrl.Dual(),
+            lexrl.Dual(beta=(1.0, 0.5)),
+            lexrl.Dual(beta=(0.5, 1.0)),  # constants do not contradict it in the long run
+            lexrl.Dual(beta=(1.0, "n^-0.1"), eta=(1.0, 1.0, "n^-0.1")),
+            lexrl.Dual(beta=("n^-0.5", "n^-0.5")),
+            lexrl.Dual(beta="n^-0.7", eta="n^-0.9"),
+        ],
+    )
+    def test_fine(self, dual):
+        dual.check(2)
+
+    @pytest.mark.parametrize(
+        ("dual", "words"),
+        [
+            (lexrl.Dual(beta=("n^-0.8", "n^-0.6")), r"Rate 2 of beta \(n\^-0.6\).*than rate 1 \(n\^-0.8\)"),
+            (lexrl.Dual(beta=("n^-0.1", 1.0)), r"Rate 2 of beta \(1\)"),
+            (lexrl.Dual(beta=("1 to 0 in 10", "n^-3")), r"Rate 2 of beta"),
+            (lexrl.Dual(eta=(1.0, "n^-0.9", "n^-0.8")), r"Rate 3 of eta \(n\^-0.8\).*than rate 2 \(n\^-0.9\)"),
+        ],
+    )
+    def test_refused(self, dual, words):
+        with pytest.raises(lexrl.InputError, match=words):
+            dual.check(2)
+        algorithm = lexrl.LA2C(dual=dual)
+        with pytest.raises(lexrl.InputError, match=words):
+            lexrl.check(algorithm, RING, ORDER)
+        spec = lexrl.finite_world(RING).spec
+        with pytest.raises(lexrl.InputError, match=words):
+            jax.eval_shape(lambda key: algorithm.init(spec, key), jax.random.key(0))
+
+    def test_numbers_still_count(self):
+        with pytest.raises(lexrl.InputError, match="eta has 2 rates for 2 objectives; give one for all, or 3"):
+            lexrl.Dual(eta=(1.0, 1.0)).check(2)
+
+    def test_traced_rates_pass(self):
+        jax.jit(lambda dual: dual.check(2))(lexrl.Dual(beta=("n^-0.8", "n^-0.6")))
