@@ -14,6 +14,7 @@ from lexrl.algos import (  # noqa: E402
     PPO,
     EpsilonGreedy,
     Networks,
+    Projection,
     Random,
     Softmax,
     Tabular,
@@ -25,7 +26,7 @@ from lexrl.algos import (  # noqa: E402
 )
 from lexrl.check import check  # noqa: E402
 from lexrl.dual import Dual  # noqa: E402
-from lexrl.envs import cart_safe, finite_world, grid_nav, mountain_car_safe, random_world  # noqa: E402
+from lexrl.envs import cart_pole, cart_safe, finite_world, grid_nav, gym_world, mountain_car_safe, random_world  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP, momdp, random_momdp  # noqa: E402
 from lexrl.nets import Optimiser  # noqa: E402
@@ -50,11 +51,13 @@ __all__ = [
     "Networks",
     "Optimiser",
     "Order",
+    "Projection",
     "Random",
     "Result",
     "Run",
     "Softmax",
     "Tabular",
+    "cart_pole",
     "cart_safe",
     "check",
     "critical_slack",
@@ -65,6 +68,7 @@ __all__ = [
     "finite_world",
     "gabor",
     "grid_nav",
+    "gym_world",
     "lex",
     "momdp",
     "mountain_car_safe",

@@ -14,7 +14,7 @@ import numpy as np
 from lexrl import exact, lex
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.train import compiled, keys
+from lexrl.train import compiled, host, keys
 from lexrl.train.compiled import Chunk, Seat
 from lexrl.train.evaluate import Evaluation, evaluate
 from lexrl.train.keys import Purpose
@@ -77,6 +77,10 @@ class Result:
         self, episodes: int = 100, *, gamma: float | tuple[float, ...] = 1.0, greedy: bool = True
     ) -> Evaluation:
         """Play fresh episodes with every seed's policy."""
+        if on_host(self.run.env):
+            return host.evaluate(
+                self.people, self.run.env, self.seats.learner, episodes=episodes, gamma=gamma, greedy=greedy
+            )
         return evaluate(self.people, self.seats.learner, episodes=episodes, gamma=gamma, greedy=greedy)
 
     def gaps(self, process: MOMDP | Sequence[MOMDP], tolerance: Any = 0.0) -> list[lex.Gap]:
@@ -148,12 +152,21 @@ def with_order(algorithm: Any, order: Order) -> Any:
     )
 
 
+def on_host(env: Any) -> bool:
+    """Must the world be stepped from Python?"""
+    return not isinstance(env, eqx.Module)
+
+
 def execute(run: Run, watch: Callable[[Chunk], None] | None = None) -> Result:
     """Execute a run to its end; `watch` is called after each part."""
     begun = time.monotonic()
     people = run.population()
     steps, metrics, chunk = [], [], None
-    for chunk in compiled.advance(people, compiled.start(people), run.steps, chunks=run.chunks):
+    if on_host(run.env):
+        loop = host.train(run.algorithm, run.env, run.order, run.seeds, run.steps, chunks=run.chunks)
+    else:
+        loop = compiled.advance(people, compiled.start(people), run.steps, chunks=run.chunks)
+    for chunk in loop:
         steps.append(chunk.steps)
         metrics.append(chunk.metrics)
         if watch is not None:

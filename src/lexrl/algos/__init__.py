@@ -7,6 +7,7 @@ from lexrl.algos.la2c import LA2C
 from lexrl.algos.ldqn import LDQN
 from lexrl.algos.lppo import LPPO
 from lexrl.algos.ppo import PPO
+from lexrl.algos.projection import Projection
 from lexrl.algos.random import Random
 from lexrl.algos.tabular import (
     EpsilonGreedy,
@@ -28,6 +29,7 @@ __all__ = [
     "PPO",
     "EpsilonGreedy",
     "Networks",
+    "Projection",
     "Random",
     "Softmax",
     "Tabular",

@@ -42,8 +42,8 @@ class A2C(eqx.Module):
     """The actor's step size, by the number of updates."""
     critic_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The critic's step size."""
-    entropy: float = 0.0
-    """Bonus for entropy, in units of standardised advantage."""
+    entropy: Schedule = eqx.field(converter=as_schedule, default=Constant(0.0))
+    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     networks: Networks = Networks()
 
     def __check_init__(self):
@@ -81,11 +81,13 @@ def improve(
     `settings` is the algorithm itself, `A2C` or `LA2C`. `bend` is added to the actor's direction: LA2C's second order.
     """
 
+    bonus = settings.entropy(learner.time)
+
     def loss(actor: Actor) -> tuple[Array, Metrics]:
         policy = actor(seen.obs)
         gain = jnp.mean(policy.log_prob(seen.action) * advantage)
         entropy = jnp.mean(policy.entropy())
-        return -gain - settings.entropy * entropy, {"surrogate": gain, "entropy": entropy}
+        return -gain - bonus * entropy, {"surrogate": gain, "entropy": entropy}
 
     gradient, metrics = jax.grad(loss, has_aux=True)(learner.actor)
     if bend is not None:

@@ -49,8 +49,8 @@ class LA2C(eqx.Module):
     """The actor's step size, by the number of updates."""
     critic_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The critic's step size."""
-    entropy: float = 0.0
-    """Bonus for entropy, in units of standardised advantage."""
+    entropy: Schedule = eqx.field(converter=as_schedule, default=Constant(0.0))
+    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """What an objective's return may lose for the next one: one, or one each."""
     level: Literal["episodes", "critic"] = eqx.field(static=True, default="episodes")

@@ -61,8 +61,8 @@ class LPPO(eqx.Module):
     """How far the ratio may go from 1."""
     divergence: float = 0.01
     """The KL divergence the penalty aims at."""
-    entropy: float = 0.0
-    """Bonus for entropy, in units of standardised advantage."""
+    entropy: Schedule = eqx.field(converter=as_schedule, default=Constant(0.0))
+    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """What an objective's return may lose for the next one: one, or one each."""
     level: Literal["episodes", "critic", "surrogate"] = eqx.field(static=True, default="episodes")

@@ -57,8 +57,8 @@ class PPO(eqx.Module):
     """How far the ratio may go from 1."""
     divergence: float = 0.01
     """The KL divergence the penalty aims at."""
-    entropy: float = 0.0
-    """Bonus for entropy, in units of standardised advantage."""
+    entropy: Schedule = eqx.field(converter=as_schedule, default=Constant(0.0))
+    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     networks: Networks = Networks()
 
     def __check_init__(self):
@@ -99,13 +99,15 @@ def improve(
     second-order term of LPPO.
     """
 
+    bonus = settings.entropy(learner.time)
+
     def actor_loss(actor: Actor, seen: Evidence, advantage: Array) -> tuple[Array, Metrics]:
         policy = actor(seen.obs)
         ratio = jnp.exp(policy.log_prob(seen.action) - seen.log_prob)
         gain = surrogate(settings.surrogate, settings.clip, ratio, advantage)
         entropy = jnp.mean(policy.entropy())
         penalty = kappa * jnp.mean(policy.kl(seen.policy)) if settings.surrogate == "penalised" else 0.0
-        return penalty - gain - settings.entropy * entropy, {"surrogate": gain, "entropy": entropy}
+        return penalty - gain - bonus * entropy, {"surrogate": gain, "entropy": entropy}
 
     def step(learner: Learner, rows: Array) -> tuple[Learner, Metrics]:
         part, advantages = jax.tree.map(lambda leaf: leaf[rows], (seen.rows(), advantage))

@@ -304,7 +304,7 @@ def _plain_steps(case: Case) -> Condition:
         f"the optimiser is {optimiser.method}": optimiser.method != "sgd",
         f"gradients are no longer than {optimiser.longest:g}": optimiser.longest > 0,
         "advantages are standardised": algorithm.standardise,
-        f"there is a bonus for entropy, {algorithm.entropy:g}": algorithm.entropy != 0,
+        f"there is a bonus for entropy, {algorithm.entropy}": not algorithm.entropy.vanishes(),
         "the clipped objective of a sum is not the sum of clipped ones": clipped,
         "one objective moves the policy at a time (sequential)": algorithm.dual.sequential,
         "terms of second order are added": algorithm.dual.second_order,

@@ -1,20 +1,26 @@
 """The worlds, one file each, built by a function that documents what can be set."""
 
 from lexrl.envs import registered
+from lexrl.envs.cart_pole import CartPole, cart_pole
 from lexrl.envs.cart_safe import CartSafe, cart_safe
 from lexrl.envs.finite import FiniteWorld, finite_world
 from lexrl.envs.grid_nav import GridNav, grid_nav
+from lexrl.envs.gym import GymWorld, gym_world
 from lexrl.envs.mountain_car_safe import MountainCarSafe, mountain_car_safe
 from lexrl.envs.random_momdp import random_world
 
 __all__ = [
+    "CartPole",
     "CartSafe",
     "FiniteWorld",
     "GridNav",
+    "GymWorld",
     "MountainCarSafe",
+    "cart_pole",
     "cart_safe",
     "finite_world",
     "grid_nav",
+    "gym_world",
     "mountain_car_safe",
     "random_world",
     "registered",

@@ -60,6 +60,7 @@ class CartSafe(eqx.Module):
     def step(self, state: State, action: Array, key: Array) -> Step:
         push = jnp.where(action == 1, 1, -1).astype(jnp.int32)
         body = euler(state.body, push * FORCE)
+        body = body.at[2].set(jnp.mod(body[2], 2 * np.float32(np.pi)))
         time = state.time + 1
         away = jnp.abs(body[0])
         ended = away > TRACK
@@ -84,14 +85,13 @@ class CartSafe(eqx.Module):
 
 
 def euler(body: Float[Array, " 4"], force: Array) -> Float[Array, " 4"]:
-    """One step of the equations of motion; the angle stays in [0, 2 pi)."""
+    """One step of the equations of motion."""
     place, speed, angle, rate = body
     sine, cosine, mass = jnp.sin(angle), jnp.cos(angle), CART_MASS + POLE_MASS
     push = (force + POLE_MASS * HALF_LENGTH * rate**2 * sine) / mass
     turn = (GRAVITY * sine - push * cosine) / (HALF_LENGTH * (4 / 3 - POLE_MASS * cosine**2 / mass))
     pull = push - POLE_MASS * HALF_LENGTH * turn * cosine / mass
-    moved = jnp.stack([place + SECONDS * speed, speed + SECONDS * pull, angle + SECONDS * rate, rate + SECONDS * turn])
-    return moved.at[2].set(jnp.mod(moved[2], 2 * np.float32(np.pi)))
+    return jnp.stack([place + SECONDS * speed, speed + SECONDS * pull, angle + SECONDS * rate, rate + SECONDS * turn])
 
 
 def cart_safe(

@@ -3,7 +3,7 @@
 It is the compiled loop with the world outside: same keys, same order of events, same bookkeeping, so that on the same
 world both give the same numbers. Members run one after the other. A world written in JAX is compiled step by step; any
 other object with `spec`, `reset(key)` and `step(state, action, key)` is called as it is; if it says
-`own_generator = True`, it gets a key only at its resets.
+`own_generator = True`, it gets a key only at its resets, and there also the state its last episode ended in.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,8 +30,9 @@ from lexrl.train.compiled import (
     stops,
     summary,
 )
+from lexrl.train.evaluate import Evaluation
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Worlds, members, number
+from lexrl.train.population import Population, Worlds, members, number
 from lexrl.types import Algorithm, Env, InputError, Spec, Step, Transition
 
 
@@ -53,6 +54,12 @@ class Member(eqx.Module):
         n = self.algorithm.worlds
         act = each_world(lambda obs, key: self.algorithm.act(learner, obs, key), n)
         return act(obs, keys.at(keys.streams(self.seed, Purpose.ACT, n), time))
+
+    @partial(jax.jit, static_argnames="greedy")
+    def play(self, learner: Any, obs: Any, episode: Any, time: Any, *, greedy: bool) -> Array:
+        """An action in an episode that is only watched."""
+        key = keys.at(keys.stream(self.seed, Purpose.EVALUATE_ACT, episode), time)
+        return self.algorithm.act(learner, obs, key, greedy=greedy)
 
     @jax.jit
     def update(self, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
@@ -100,6 +107,41 @@ def train(
         together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[seat._replace(world=None) for seat in seats])
         faults = complaints(together.fault, seeds, order)
         yield Chunk(done * per_iteration, together, summary(tally, order), faults)
+
+
+def evaluate(
+    people: Population, env: Any, learners: Any, *, episodes: int = 100, gamma: Any = 1.0, greedy: bool = True
+) -> Evaluation:
+    """`lexrl.train.evaluate.evaluate` for a world that is stepped from Python."""
+    if episodes < 1:
+        raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
+    columns, signs = people.static["columns"], people.static["signs"]
+    discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(columns),))
+    played = []
+    for place in range(people.size):
+        algorithm, seed, learner = jax.tree.map(
+            lambda leaf, place=place: jnp.asarray(np.asarray(leaf)[place]),
+            (people.algorithms, people.seeds, learners),
+        )
+        one = Member(algorithm, seed, columns, signs)
+        played.append([_episode(one, env, learner, number, discount, greedy) for number in range(episodes)])
+    returns, discounted, lengths = (np.array([[one[part] for one in member] for member in played]) for part in range(3))
+    return Evaluation(people.order.unsigned(returns), people.order.unsigned(discounted), lengths)
+
+
+def _episode(one: Member, env: Any, learner: Any, number: int, gamma: np.ndarray, greedy: bool) -> tuple[Any, Any, int]:
+    state, obs = _reset(env, _key(one.seed, Purpose.EVALUATE_RESET, number, 0))
+    total, worth, weight = np.zeros((3, len(gamma)), np.float32)
+    weight = weight + 1
+    for time in range(env.spec.max_steps):
+        action = np.asarray(one.play(learner, obs, np.uint32(number), np.uint32(time), greedy=greedy))
+        answer = _answer(env, state, action, _step_key(env, one.seed, number, time, Purpose.EVALUATE_STEP))
+        reward = np.asarray(answer.signals)[np.array(one.columns)] * np.asarray(one.signs, np.float32)
+        total, worth, weight = total + reward, worth + weight * reward, weight * gamma
+        state, obs = answer.state, np.asarray(answer.obs)
+        if float(answer.discount) == 0:
+            return total, worth, time + 1
+    return total, worth, env.spec.max_steps
 
 
 def _start(one: Member, env: Any, spec: Spec) -> Seat:
@@ -160,14 +202,14 @@ def _step(one: Member, env: Any, seat: Seat, time: int) -> tuple[Seat, Transitio
     counts = (ended.sum(), (earned * ended[:, None]).sum(axis=0), (clock * ended).sum(dtype=np.float32))
     world, obs = [step.state for step in steps], following.copy()
     for i in np.flatnonzero(last):
-        world[i], obs[i] = _reset(env, _key(one.seed, Purpose.RESET, i, time + 1))
+        world[i], obs[i] = _reset(env, _key(one.seed, Purpose.RESET, i, time + 1), world[i])
     clock, earned = np.where(last, 0, clock).astype(np.int32), np.where(last[:, None], np.float32(0), earned)
     return seat._replace(world=world, obs=obs, clock=clock, earned=earned), seen, counts
 
 
-def _step_key(env: Any, seed: Array, world: int, time: int) -> Array | None:
+def _step_key(env: Any, seed: Array, world: int, time: int, purpose: Purpose = Purpose.STEP) -> Array | None:
     """None for a world that draws from a generator of its own, which it was given at its reset."""
-    return None if getattr(env, "own_generator", False) else _key(seed, Purpose.STEP, world, time)
+    return None if getattr(env, "own_generator", False) else _key(seed, purpose, world, time)
 
 
 @partial(jax.jit, static_argnames="purpose")
@@ -175,11 +217,13 @@ def _key(seed: Array, purpose: Purpose, world: Any, time: Any) -> Array:
     return keys.at(keys.stream(seed, purpose, world), time)
 
 
-def _reset(env: Any, key: Array) -> tuple[Any, Any]:
-    return _jitted_reset(env, key) if isinstance(env, eqx.Module) else env.reset(key)
+def _reset(env: Any, key: Array, previous: Any = None) -> tuple[Any, Any]:
+    if isinstance(env, eqx.Module):
+        return _jitted_reset(env, key)
+    return env.reset(key, previous) if getattr(env, "own_generator", False) else env.reset(key)
 
 
-def _answer(env: Any, state: Any, action: Any, key: Array) -> Step:
+def _answer(env: Any, state: Any, action: Any, key: Array | None) -> Step:
     return _jitted_step(env, state, action, key) if isinstance(env, eqx.Module) else env.step(state, action, key)
 
 

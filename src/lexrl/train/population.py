@@ -57,7 +57,7 @@ class Population(NamedTuple):
     algorithms: Algorithm
     """Float leaves `[members]`."""
     env: Any
-    """Shared by all, or one each (`own_world`)."""
+    """Shared by all, or one each (`own_world`); nothing if it is stepped from Python."""
     own_world: bool
     spec: Spec
     """The world's own spec, with all its signals."""
@@ -105,7 +105,7 @@ def population(
     """Lay out one member for each seed: one algorithm for all of them, or one each (same kind, other numbers)."""
     each, n = members(algorithm, env, seeds), len(seeds)
     own_world = isinstance(env, Worlds)
-    world = env.stacked if own_world else env
+    world = env.stacked if own_world else env if isinstance(env, eqx.Module) else ()
     spec = env.one(0).spec if own_world else env.spec
     order.columns(spec.objectives)
     chosen = (list(devices) if devices is not None else jax.devices())[:n]

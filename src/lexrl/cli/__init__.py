@@ -1,0 +1,74 @@
+"""The command line: `lexrl solve`, `lexrl train`, `lexrl list`.
+
+Fields and arguments with their documentation become flags; what people write as text (schedules, tolerances, bandits)
+is read by the same functions that read it in Python.
+"""
+
+import dataclasses
+import sys
+from typing import Annotated, Any
+
+import tyro
+from rich.table import Table
+
+from lexrl.cli.names import ALGORITHMS, WORLDS, chosen_preset, learners, registry, summary, worlds
+from lexrl.cli.show import complain, console
+from lexrl.cli.solve import Solve, solve
+from lexrl.cli.train import Train, train
+from lexrl.presets import Preset
+from lexrl.types import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class List:
+    """List the algorithms and the worlds, with the signals of each."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point: bad input ends in one sentence and exit code 2."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        preset = chosen_preset(words)
+        with registry():
+            command = tyro.cli(
+                _commands(preset),
+                args=words,
+                prog="lexrl",
+                description="Lexicographic multi-objective reinforcement learning.",
+                config=(tyro.conf.CascadeSubcommandArgs, tyro.conf.OmitSubcommandPrefixes),
+            )
+        if isinstance(command, Train):
+            train(command, next(word for word in words if word in ALGORITHMS), preset)
+        elif isinstance(command, Solve):
+            solve(command)
+        else:
+            show_list()
+    except InputError as error:
+        complain(str(error), 2)
+    except KeyboardInterrupt:
+        complain("stopped by hand.", 130)
+    except OSError as error:
+        complain(f"{error.filename or 'a file'} could not be written or read: {error.strerror}.", 1)
+
+
+def _commands(preset: Preset | None) -> Any:
+    """All commands, with the unions of what exists in their places."""
+    world = tyro.conf.OmitArgPrefixes[worlds(preset)]
+    algorithm = tyro.conf.OmitArgPrefixes[learners(preset)]
+    return (
+        Annotated[Solve[world], tyro.conf.subcommand("solve")]
+        | Annotated[Train[algorithm, world], tyro.conf.subcommand("train")]
+        | Annotated[List, tyro.conf.subcommand("list")]
+    )
+
+
+def show_list() -> None:
+    """`lexrl list`"""
+    algorithms = Table("algorithm", "what it is", box=None, title="Algorithms", title_justify="left")
+    for name, make in ALGORITHMS.items():
+        algorithms.add_row(name, summary(make))
+    table = Table("world", "signals", "what it is", box=None, title="Worlds", title_justify="left")
+    for name, make in WORLDS.items():
+        table.add_row(name, ", ".join(make().spec.objectives), summary(make))
+    console.print(algorithms)
+    console.print(table)

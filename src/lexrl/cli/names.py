@@ -1,0 +1,145 @@
+"""What can be named on the command line: algorithms, worlds, and texts that `lexrl` reads by itself."""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+import tyro
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+from lexrl import presets
+from lexrl.algos import (
+    A2C,
+    DQN,
+    LA2C,
+    LDQN,
+    LPPO,
+    PPO,
+    Projection,
+    Random,
+    double_q,
+    expected_sarsa,
+    gabor,
+    q_learning,
+    sarsa,
+)
+from lexrl.algos.tabular import Bandit, as_bandit
+from lexrl.dual import Schedules, as_schedules
+from lexrl.envs import cart_pole, cart_safe, grid_nav, mountain_car_safe, random_world
+from lexrl.presets import Preset
+from lexrl.schedules import Schedule, as_schedule
+from lexrl.tolerance import Tolerances, as_tolerance
+from lexrl.types import InputError
+
+ALGORITHMS: dict[str, Callable[[], Any]] = {
+    "q-learning": q_learning,
+    "sarsa": sarsa,
+    "expected-sarsa": expected_sarsa,
+    "double-q": double_q,
+    "gabor": gabor,
+    "ldqn": LDQN,
+    "la2c": LA2C,
+    "lppo": LPPO,
+    "projection": Projection,
+    "dqn": DQN,
+    "a2c": A2C,
+    "ppo": PPO,
+    "random": Random,
+}
+WORLDS: dict[str, Callable[..., Any]] = {
+    "cart-safe": cart_safe,
+    "grid-nav": grid_nav,
+    "mountain-car-safe": mountain_car_safe,
+    "random-momdp": random_world,
+    "cart-pole": cart_pole,
+}
+
+
+def chosen_preset(words: list[str]) -> Preset | None:
+    """The preset a command line asks for: the one it names, else `tuned` where there is one for what it trains."""
+    algorithm = next((word for word in words if word in ALGORITHMS), "")
+    world = next((word for word in words if word in WORLDS), "")
+    flags = [i for i, word in enumerate(words) if word.split("=")[0] == "--preset"]
+    if not flags:
+        return presets.known("tuned", world).get(algorithm)
+    flag = words[flags[0]]
+    name = flag.split("=")[1] if "=" in flag else (words[flags[0] + 1 :] or [""])[0]
+    if name == "none" or not algorithm or not world:
+        return None
+    if name not in ("paper", "tuned"):
+        raise InputError(f"The preset {name!r} is not known; it is one of 'tuned', 'paper' and 'none'.")
+    return presets.preset(algorithm, world, name)
+
+
+def learners(preset: Preset | None) -> Any:
+    """The union of all algorithms, as the parser takes it; the preset's settings are the defaults of its own."""
+
+    def one(name: str, make: Callable[[], Any]) -> Any:
+        default = make()
+        if preset is not None and type(preset.algorithm) is type(default):
+            default = preset.algorithm
+        return Annotated[type(default), tyro.conf.subcommand(name, default=default, description=summary(make))]
+
+    return _union([one(*item) for item in ALGORITHMS.items()])
+
+
+def worlds(preset: Preset | None) -> Any:
+    """The union of all worlds, as the parser takes it."""
+    settings = {} if preset is None else preset.world
+
+    def one(name: str, make: Callable[..., Any]) -> Any:
+        fits = settings.keys() <= inspect.signature(make).parameters.keys()
+        builder = partial(make, **settings) if settings and fits else make
+        return Annotated[type(make()), tyro.conf.subcommand(name, constructor=builder, description=summary(make))]
+
+    return _union([one(*item) for item in WORLDS.items()])
+
+
+def name_of(world: Any) -> str:
+    """The name of a world's kind."""
+    return next(name for name, make in WORLDS.items() if type(make()) is type(world))
+
+
+def summary(make: Callable[..., Any]) -> str:
+    """The first sentence of what a builder says of itself."""
+    return (make.__doc__ or "").strip().splitlines()[0]
+
+
+def _union(members: list[Any]) -> Any:
+    union = members[0]
+    for member in members[1:]:
+        union = union | member
+    return union
+
+
+def registry() -> ConstructorRegistry:
+    """Text that `lexrl` reads by itself, told to the parser of the command line."""
+    registry = ConstructorRegistry()
+    readers: dict[Any, tuple[Callable[[str], Any], str]] = {
+        Schedule: (as_schedule, "RATE"),
+        Schedules: (as_schedules, "RATE [..]"),
+        Bandit: (as_bandit, "BANDIT"),
+        Tolerances: (as_tolerance, "TOLERANCE [..]"),
+        Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
+        tuple[float, ...] | float: (float, "NUMBER [..]"),
+    }
+
+    @registry.primitive_rule
+    def read(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if info.type not in readers:
+            return None
+        reader, metavar = readers[info.type]
+        return PrimitiveConstructorSpec(
+            nargs="*" if "[..]" in metavar else 1,
+            metavar=metavar,
+            instance_from_str=lambda words: one_or_each(tuple(reader(word) for word in words)),
+            is_instance=lambda value: True,
+            str_from_instance=lambda value: ["the same"] if value is None else [str(value)],
+        )
+
+    return registry
+
+
+def one_or_each(given: tuple[Any, ...]) -> Any:
+    return given[0] if len(given) == 1 else given

@@ -1,0 +1,129 @@
+"""`lexrl train ALGORITHM WORLD`: one learner for each seed, all of them at once."""
+
+import dataclasses
+import pathlib
+import shlex
+import sys
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import numpy as np
+from tyro.constructors import PrimitiveConstructorSpec
+
+import lexrl
+from lexrl import exact, store
+from lexrl.cli.names import name_of
+from lexrl.cli.show import console, plots, progress, seeds_table
+from lexrl.cli.solve import world_map
+from lexrl.envs import GridNav
+from lexrl.order import Order
+from lexrl.presets import Preset
+from lexrl.run import Result, execute, plan
+from lexrl.types import Discrete
+
+Steps = Annotated[
+    float | None,
+    PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="STEPS",
+        instance_from_str=lambda words: float(words[0]),
+        is_instance=lambda value: value is None or isinstance(value, float),
+        str_from_instance=lambda value: ["the preset's, else 1e6"] if value is None else [f"{value:,.0f}"],
+    ),
+]
+
+Learner = TypeVar("Learner")
+World = TypeVar("World")
+
+
+@dataclasses.dataclass(frozen=True)
+class Train(Generic[Learner, World]):
+    """Train one learner for each seed, all of them at once."""
+
+    algorithm: Learner
+    world: World
+    order: str = ""
+    """Objectives by importance, as in "min cost > max reward", with tolerances as in "min cost ±0.1 > max reward"; by
+    default the preset's."""
+    preset: Literal["tuned", "paper", "none"] = "tuned"
+    """Where settings that are not given come from: ours, where there are some, the paper's, or plain defaults."""
+    seeds: int = 10
+    """How many learners: seeds 0, 1, 2, ..."""
+    steps: Steps = None
+    """Environment steps of each seed."""
+    episodes: int = 100
+    """Fresh episodes to evaluate each greedy policy on, after training."""
+    out: pathlib.Path = pathlib.Path("runs/train")
+    """Folder for pictures and numbers; a number is added to the name if it is in use."""
+
+
+def train(command: Train[Any, Any], algorithm: str, preset: Preset | None) -> None:
+    """Train, evaluate, and leave curves and numbers."""
+    world, name = command.world, name_of(command.world)
+    order = command.order or (preset.order if preset is not None else None)
+    usual = 1_000_000 if preset is None else preset.steps
+    run = plan(command.algorithm, world, order, command.seeds, usual if command.steps is None else command.steps)
+    folder = store.new_folder(command.out)
+    settings = f" ({command.preset} settings)" if preset is not None else ""
+    title = f"{algorithm} on {name}: {run.order}{settings}"
+    with progress(title, run.steps, run.order) as watch:
+        result = execute(run, watch)
+    played = result.evaluate(command.episodes).returns.mean(axis=1)
+    console.print(seeds_table(f"Greedy policies, {command.episodes} fresh episodes each", run.order, played))
+    worth = _exactly(command, result, folder, algorithm)
+    for sentence in result.faults.values():
+        console.print(sentence, markup=False)
+    console.print(f"{run.steps * len(run.seeds) / result.seconds:,.0f} steps/s, {result.seconds:.1f} s in all.")
+    _write_training(folder, title, result, played, worth)
+    console.print(f"Pictures and numbers are in [bold]{folder}[/bold].")
+
+
+def _exactly(command: Train[Any, Any], result: Result, folder: pathlib.Path, algorithm: str) -> np.ndarray | None:
+    """What the greedy policies are worth exactly, next to the optimum, where the world is finite; and a map."""
+    world, run = command.world, result.run
+    if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
+        return None
+    gamma = getattr(command.algorithm, "gamma", 0.99)
+    process = world.momdp(_signal_gammas(gamma, world, run.order))
+    policies = result.policies()
+    learned = np.stack([exact.evaluate(process, policy, run.order).returns for policy in policies])
+    optimum = run.order.unsigned(exact.solve(process, run.order).returns)
+    worth = run.order.unsigned(learned)
+    console.print(seeds_table("The same policies exactly: discounted, without end", run.order, worth, optimum))
+    if isinstance(world, GridNav):
+        title = f"Learned by {algorithm}, seed {run.seeds[0]}: {run.order}"
+        store.write_bytes(folder / "map.png", world_map(world, process, policies[0], title))
+    return worth
+
+
+def _signal_gammas(gamma: Any, world: Any, order: Order) -> Any:
+    """The learner's discounts, one for each objective, as the world's, one for each signal."""
+    if not isinstance(gamma, tuple):
+        return gamma
+    each = [0.0] * len(world.spec.objectives)  # a signal outside the order is not looked at
+    for column, one in zip(order.columns(world.spec.objectives), gamma, strict=True):
+        each[column] = one
+    return tuple(each)
+
+
+def _write_training(
+    folder: pathlib.Path, title: str, result: Result, played: np.ndarray, worth: np.ndarray | None
+) -> None:
+    names = [f"{'max' if objective.sign > 0 else 'min'} {objective.name}" for objective in result.run.order.objectives]
+    store.write_csv(folder / "metrics.csv", result.table())
+    store.write_bytes(
+        folder / "curves.png", plots().learning_curves(result.steps, result.metrics["return"], names, title)
+    )
+    summary = {
+        "command": shlex.join(["lexrl", *sys.argv[1:]]),
+        "version": lexrl.__version__,
+        "order": str(result.run.order),
+        "seeds": list(result.run.seeds),
+        "steps": result.run.steps,
+        "seconds": round(result.seconds, 2),
+        "per_episode": {name: played[:, i].tolist() for i, name in enumerate(result.run.order.names)},
+        "exact_discounted": None
+        if worth is None
+        else {name: worth[:, i].tolist() for i, name in enumerate(result.run.order.names)},
+        "stopped": list(result.faults.values()),
+    }
+    store.write_json(folder / "summary.json", summary)

@@ -1,0 +1,46 @@
+"""CartPole: keep a pole upright on a cart. The classic control task, as in Gymnasium's CartPole-v1, written in JAX.
+
+The physics are CartSafe's. The one signal, `reward`, is 1 per step; the task ends when the pole leans more than 12
+degrees or the cart is more than 2.4 from the middle.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from lexrl.envs.cart_safe import FORCE, TRACK, euler
+from lexrl.types import Box, Discrete, InputError, Spec, Step
+
+LEAN = np.float32(12 * np.pi / 180)
+
+
+class CartPole(eqx.Module):
+    """The world; build it with `cart_pole(...)`. Its state is what it shows: place, speed, angle, rate."""
+
+    max_steps: int = eqx.field(static=True)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(Box((4,)), Discrete(2), ("reward",), self.max_steps)
+
+    def reset(self, key: Array) -> tuple[Array, Array]:
+        body = jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05)
+        return body, body
+
+    def step(self, state: Array, action: Array, key: Array) -> Step:
+        body = euler(state, jnp.where(action == 1, FORCE, -FORCE))
+        ended = (jnp.abs(body[0]) > TRACK) | (jnp.abs(body[2]) > LEAN)
+        return Step(body, body, jnp.ones(1), jnp.where(ended, 0.0, 1.0))
+
+
+def cart_pole(max_steps: int = 500) -> CartPole:
+    """Keep a pole upright on a cart.
+
+    Args:
+        max_steps: length of an episode.
+    """
+    if max_steps < 1:
+        raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
+    return CartPole(max_steps)

@@ -1,0 +1,114 @@
+"""Settings that are known to work, as data: the paper's own, and ours.
+
+`paper` is the paper's table of hyper-parameters (its supplement, "Hyperparameters"), with what it leaves open filled in
+plainly. `tuned` is what reaches the results in the documentation.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from lexrl.algos import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks, Random
+from lexrl.dual import Dual
+from lexrl.schedules import Linear
+from lexrl.tolerance import Relative
+from lexrl.types import InputError
+
+Name = Literal["paper", "tuned"]
+
+
+class Preset(NamedTuple):
+    """An algorithm with its settings, the world's settings, the order, and how long to train."""
+
+    algorithm: Any
+    world: dict[str, Any]
+    order: str
+    steps: int
+
+
+SAFE, REWARD = "min cost > max reward", "max reward"
+SMALL = Networks(hidden=(24, 24))
+TABLE = Networks(hidden=(), bias=False)
+
+
+def _paper_cart_safe() -> dict[str, Preset]:
+    """Two hidden layers of 24, Adam at 0.001, an update every 8 steps on 8 transitions."""
+    on_policy: dict[str, Any] = {"worlds": 1, "rollout": 8, "networks": SMALL}
+    proximal: dict[str, Any] = on_policy | {"surrogate": "penalised", "minibatches": 1}
+    replayed: dict[str, Any] = {
+        "worlds": 1, "rollout": 8, "batch": 8, "updates": 1, "capacity": 100_000, "warmup": 8, "period": 0,
+        "hidden": (24, 24), "epsilon": 0.05,
+    }  # fmt: skip
+    slack = Relative(0.001)
+    return {
+        "lppo": Preset(LPPO(tolerance=slack, **proximal), {}, SAFE, 100_000),
+        "la2c": Preset(LA2C(tolerance=slack, **on_policy), {}, SAFE, 100_000),
+        "ldqn": Preset(LDQN(tolerance=slack, **replayed), {}, SAFE, 100_000),
+        "ppo": Preset(PPO(**proximal), {}, REWARD, 100_000),
+        "a2c": Preset(A2C(**on_policy), {}, REWARD, 100_000),
+        "dqn": Preset(DQN(**replayed), {}, REWARD, 100_000),
+        "random": Preset(Random(), {}, SAFE, 100_000),
+    }
+
+
+def _paper_grid_nav() -> dict[str, Preset]:
+    """Linear in a one-hot position without bias, Adam at 0.01, an update every 32 steps on 32 transitions."""
+    on_policy: dict[str, Any] = {
+        "worlds": 1, "rollout": 32, "networks": TABLE, "rate": 0.01, "critic_rate": 0.01
+    }  # fmt: skip
+    proximal: dict[str, Any] = on_policy | {"surrogate": "penalised", "minibatches": 1}
+    replayed: dict[str, Any] = {
+        "worlds": 1, "rollout": 32, "batch": 32, "updates": 1, "capacity": 100_000, "warmup": 32, "period": 0,
+        "hidden": (), "bias": False, "rate": 0.01, "epsilon": 0.05,
+    }  # fmt: skip
+    slack = Relative(0.05)
+    return {
+        "lppo": Preset(LPPO(tolerance=slack, **proximal), {}, SAFE, 100_000),
+        "la2c": Preset(LA2C(tolerance=slack, **on_policy), {}, SAFE, 100_000),
+        "ldqn": Preset(LDQN(tolerance=slack, **replayed), {}, SAFE, 100_000),
+        "ppo": Preset(PPO(**proximal), {}, REWARD, 100_000),
+        "a2c": Preset(A2C(**on_policy), {}, REWARD, 100_000),
+        "dqn": Preset(DQN(**replayed), {}, REWARD, 100_000),
+        "random": Preset(Random(), {}, SAFE, 100_000),
+    }
+
+
+def _tuned_cart_safe() -> dict[str, Preset]:
+    world = {"trigonometric": True}
+    prices = Dual(beta=(1.0, 0.3), eta=0.3)
+    proximal: dict[str, Any] = {
+        "worlds": 32, "rollout": 64, "networks": SMALL, "rate": Linear(4e-3, 8e-5, 2_900),
+        "critic_rate": Linear(2e-3, 1e-4, 2_900),
+    }  # fmt: skip
+    on_policy: dict[str, Any] = {
+        "worlds": 16, "rollout": 64, "networks": SMALL, "trace": 0.98, "rate": Linear(3e-3, 6e-5, 10_000),
+        "critic_rate": 3e-3,
+    }  # fmt: skip
+    return {
+        "lppo": Preset(LPPO(tolerance=0.05, dual=prices, **proximal), world, SAFE, 6_000_000),
+        "la2c": Preset(LA2C(tolerance=0.05, dual=prices, **on_policy), world, SAFE, 10_000_000),
+        "ppo": Preset(PPO(**proximal), world, REWARD, 6_000_000),
+        "a2c": Preset(A2C(**on_policy), world, REWARD, 10_000_000),
+        "random": Preset(Random(), world, SAFE, 100_000),
+    }
+
+
+_MAKERS: dict[tuple[Name, str], Callable[[], dict[str, Preset]]] = {
+    ("paper", "cart-safe"): _paper_cart_safe,
+    ("paper", "grid-nav"): _paper_grid_nav,
+    ("tuned", "cart-safe"): _tuned_cart_safe,
+}
+
+
+def known(name: Name, world: str) -> dict[str, Preset]:
+    """The presets of a name for a world, by algorithm."""
+    maker = _MAKERS.get((name, world))
+    return {} if maker is None else maker()
+
+
+def preset(algorithm: str, world: str, name: Name = "tuned") -> Preset:
+    """The settings of an algorithm on a world, as in `preset("lppo", "cart-safe")`."""
+    found = known(name, world).get(algorithm)
+    if found is None:
+        there = [f"{one} on {place}" for kind, place in _MAKERS if kind == name for one in known(name, place)]
+        raise InputError(f"There is no preset {name!r} for {algorithm} on {world}; there are: {', '.join(there)}.")
+    return found
