@@ -19,6 +19,7 @@ from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from lexrl import lex
+from lexrl.backend import once
 from lexrl.returns import Passage
 from lexrl.schedules import Constant, Schedule, as_schedule
 from lexrl.tolerance import Moment as Now
@@ -78,6 +79,15 @@ class Dual(eqx.Module):
     """Finish one objective before the next begins, instead of all at once."""
     second_order: bool = eqx.field(static=True, default=False)
     """Also hold settled objectives where their gradients are 0, by multipliers of their own."""
+
+    def __check_init__(self):
+        for name, given, least in (
+            ("window", self.window, 1),
+            ("patience", self.patience, 0),
+            ("ceiling", self.ceiling, 0),
+        ):
+            if isinstance(given, int | float) and not given >= least:
+                raise InputError(f"{name} is {given:g}; it must be {least} or more.")
 
     def check(self, objectives: int) -> None:
         """Complain about rates that do not fit the objectives: their number, and less important ones that vanish later.
@@ -186,7 +196,9 @@ class Dual(eqx.Module):
             jnp.maximum(share, 1 - (1 - 1 / (times * self.window)) ** count) * (count > 0) for times in (1, 4)
         )
         middle = jnp.where(state.seen > 0, state.slow, here)
-        away = sample.squares / jnp.maximum(count, 1.0) - 2 * here * middle + middle**2
+        parts = (sample.squares / jnp.maximum(count, 1.0), 2 * here * middle, middle**2)
+        square, product, centre = once(parts, count >= 0)  # so that every loop rounds them alike
+        away = square - product + centre
         return state._replace(
             quick=state.quick + quick * (here - state.quick),
             slow=state.slow + slow * (here - state.slow),

@@ -36,7 +36,7 @@ class MLP(eqx.Module):
 
     def __call__(self, obs: Array) -> Float[Array, "..."]:
         if self.seen is None:
-            x = self.weights[0][obs]
+            x = jnp.asarray(self.weights[0])[obs]
         else:
             batch = obs.shape[: obs.ndim - len(self.seen)]
             x = obs.reshape(*batch, math.prod(self.seen)) @ self.weights[0]
@@ -71,6 +71,14 @@ def mlp(
         weights.append(scale * jax.random.normal(keys[i], (fan_in, fan_out)))
     biases = tuple(jnp.zeros(size) for size in sizes[1:]) if bias else ()
     return MLP(tuple(weights), biases, activation, seen, shape)
+
+
+def require_widths(hidden: Sequence[int]) -> None:
+    """Complain about layers without neurons."""
+    if not all(width >= 1 for width in hidden):
+        raise InputError(
+            f"The hidden layers have widths {tuple(hidden)}; each needs 1 or more, and none makes it linear."
+        )
 
 
 class Actor(eqx.Module):

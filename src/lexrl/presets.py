@@ -76,7 +76,7 @@ def _tuned_cart_safe() -> dict[str, Preset]:
     world = {"trigonometric": True}
     prices = Dual(beta=(1.0, 0.3), eta=0.3)
     proximal: dict[str, Any] = {
-        "worlds": 32, "rollout": 64, "networks": SMALL, "rate": Linear(4e-3, 8e-5, 2_900),
+        "worlds": 32, "rollout": 64, "networks": SMALL, "trace": 0.97, "rate": Linear(5e-3, 5e-5, 2_900),
         "critic_rate": Linear(2e-3, 1e-4, 2_900),
     }  # fmt: skip
     on_policy: dict[str, Any] = {
@@ -84,8 +84,8 @@ def _tuned_cart_safe() -> dict[str, Preset]:
         "critic_rate": 3e-3,
     }  # fmt: skip
     return {
-        "lppo": Preset(LPPO(tolerance=0.05, dual=prices, **proximal), world, SAFE, 6_000_000),
-        "la2c": Preset(LA2C(tolerance=0.05, dual=prices, **on_policy), world, SAFE, 10_000_000),
+        "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
+        "la2c": Preset(LA2C(tolerance=(0.02, 0.0), dual=prices, **on_policy), world, SAFE, 10_000_000),
         "ppo": Preset(PPO(**proximal), world, REWARD, 6_000_000),
         "a2c": Preset(A2C(**on_policy), world, REWARD, 10_000_000),
         "random": Preset(Random(), world, SAFE, 100_000),

@@ -47,6 +47,7 @@ class A2C(eqx.Module):
     networks: Networks = Networks()
 
     def __check_init__(self):
+        ac.require_ranges(self)
         ac.require_positive(rollout=self.rollout, worlds=self.worlds)
 
     def init(self, spec: Spec, key: Array) -> State:

@@ -42,6 +42,12 @@ class Networks(eqx.Module):
     """First standard deviation of continuous actions."""
     optimiser: Optimiser = Optimiser()
 
+    def __check_init__(self):
+        nets.require_widths(self.hidden)
+        nets.require_widths(self.critic_hidden or ())
+        if isinstance(self.spread, int | float) and not self.spread > 0:
+            raise InputError(f"The spread of actions is {self.spread}; it must be above 0.")
+
     def start(self, spec: Spec, key: Array, worlds: int) -> "Learner":
         """New networks for a world."""
         if self.actions and not isinstance(spec.action, Discrete):
@@ -274,6 +280,23 @@ def require_plain_tolerance(tolerance: Tolerances) -> None:
             "An adaptive tolerance needs the errors of the estimates, which a network does not keep; "
             "use an absolute or relative one, or one times a schedule."
         )
+
+
+def require_ranges(algorithm: Any) -> None:
+    """Complain about numbers of an algorithm that lie where they make no sense; traced ones pass."""
+    for name, text, fits in (
+        ("gamma", "in [0, 1]", lambda x: 0 <= x <= 1),
+        ("trace", "in [0, 1]", lambda x: 0 <= x <= 1),
+        ("clip", "above 0", lambda x: x > 0),
+        ("divergence", "above 0", lambda x: x > 0),
+        ("scale", "above 0", lambda x: x > 0),
+        ("period", "0 or more", lambda x: x >= 0),
+        ("warmup", "0 or more", lambda x: x >= 0),
+    ):
+        given = getattr(algorithm, name, None)
+        for one in given if isinstance(given, tuple) else (given,):
+            if isinstance(one, int | float) and not fits(one):
+                raise InputError(f"{name} is {given}; it must be {text}.")
 
 
 def require_positive(**counts: int) -> None:

@@ -163,6 +163,11 @@ def check_sizes(settings: Any) -> None:
     ac.require_positive(
         rollout=settings.rollout, worlds=settings.worlds, batch=settings.batch, updates=settings.updates
     )
+    ac.require_ranges(settings)
+    nets.require_widths(settings.hidden)
+    first = settings.epsilon(1)
+    if isinstance(first, int | float) and first > 1:
+        raise InputError(f"epsilon begins at {first:g}; a share of random actions is at most 1.")
     block = settings.rollout * settings.worlds
     if settings.capacity < block or settings.capacity % block:
         raise InputError(

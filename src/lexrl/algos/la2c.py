@@ -65,6 +65,7 @@ class LA2C(eqx.Module):
     networks: Networks = Networks()
 
     def __check_init__(self):
+        ac.require_ranges(self)
         ac.require_positive(rollout=self.rollout, worlds=self.worlds)
         ac.require_plain_tolerance(self.tolerance)
 

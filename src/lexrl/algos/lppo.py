@@ -78,6 +78,7 @@ class LPPO(eqx.Module):
     networks: Networks = Networks()
 
     def __check_init__(self):
+        ac.require_ranges(self)
         check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
         ac.require_plain_tolerance(self.tolerance)
 

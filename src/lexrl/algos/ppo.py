@@ -62,6 +62,7 @@ class PPO(eqx.Module):
     networks: Networks = Networks()
 
     def __check_init__(self):
+        ac.require_ranges(self)
         check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
 
     def init(self, spec: Spec, key: Array) -> State:

@@ -62,12 +62,14 @@ class Projection(eqx.Module):
     networks: Networks = Networks()
 
     def __check_init__(self):
+        ac.require_ranges(self)
         check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
         ac.require_plain_tolerance(self.tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
         ac.check_lengths(self, m)
+        self.dual.check(m)
         learner = self.networks.start(spec, key, self.worlds)
         return State(learner, self.dual.start(m, learner.actor))
 

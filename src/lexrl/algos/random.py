@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lexrl import dists
+from lexrl.algos import actor_critic as ac
 from lexrl.types import Discrete, Metrics, Spec, Transition
 
 
@@ -29,6 +30,9 @@ class Random(eqx.Module):
     """Worlds side by side."""
     rollout: int = eqx.field(static=True, default=16)
     """Steps of each world between two looks at the clock."""
+
+    def __check_init__(self):
+        ac.require_positive(rollout=self.rollout, worlds=self.worlds)
 
     def init(self, spec: Spec, key: Array) -> State:
         if isinstance(spec.action, Discrete):

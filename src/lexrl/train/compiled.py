@@ -87,7 +87,7 @@ def train(
 
 def start(people: Population) -> Seat:
     """Every member before its first step."""
-    return _start(people.algorithms, people.env, people.seeds, spec=order_spec(people), **people.static)
+    return _start(people.share, people.algorithms, people.env, people.seeds, spec=order_spec(people), **people.static)
 
 
 def advance(people: Population, seats: Seat, steps: int, *, chunks: int = 50) -> Iterator[Chunk]:
@@ -98,7 +98,9 @@ def advance(people: Population, seats: Seat, steps: int, *, chunks: int = 50) ->
     done = int(np.asarray(seats.iteration)[: people.size].max())
     for stop in stops(-(-steps // per_iteration), chunks, done):
         iterations = jnp.int32(stop - done)
-        seats, tally = _chunk(people.algorithms, people.env, people.seeds, seats, iterations, **people.static)
+        seats, tally = _chunk(
+            people.share, people.algorithms, people.env, people.seeds, seats, iterations, **people.static
+        )
         done = stop
         fault, tally = jax.tree.map(lambda leaf: np.asarray(leaf)[: people.size], (seats.fault, tally))
         faults = complaints(fault, np.asarray(people.seeds), people.order)
@@ -116,7 +118,7 @@ def order_spec(people: Population) -> Any:
 
 
 @partial(jax.jit, static_argnames=("spec", "own_world", "columns", "signs", "mesh"))
-def _start(algorithms, env, seeds, *, spec, own_world, columns, signs, mesh):
+def _start(share, algorithms, env, seeds, *, spec, own_world, columns, signs, mesh):
     def one(algorithm: Algorithm, env: Env, seed: Array) -> Seat:
         n, m = algorithm.worlds, len(columns)
         world, obs = each_world(env.reset, n)(keys.at(keys.streams(seed, Purpose.RESET, n), 0))
@@ -131,11 +133,11 @@ def _start(algorithms, env, seeds, *, spec, own_world, columns, signs, mesh):
             fault=Fault(none, none, jnp.bool_(False)),
         )
 
-    return over_members(one, mesh, (False, not own_world, False))(algorithms, env, seeds)
+    return over_members(one, mesh, (False, not own_world, False))(share, algorithms, env, seeds)
 
 
 @partial(jax.jit, static_argnames=("own_world", "columns", "signs", "mesh"))
-def _chunk(algorithms, env, seeds, seats, iterations, *, own_world, columns, signs, mesh):
+def _chunk(share, algorithms, env, seeds, seats, iterations, *, own_world, columns, signs, mesh):
     def one(algorithm: Algorithm, env: Env, seed: Array, seat: Seat, iterations: Array) -> tuple[Seat, Tally]:
         iterate = iteration(algorithm, env, seed, columns, signs)
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(iterate, seat)[1])
@@ -153,7 +155,7 @@ def _chunk(algorithms, env, seeds, seats, iterations, *, own_world, columns, sig
         return kept._replace(fault=after.fault, iteration=after.iteration), tally
 
     shared = (False, not own_world, False, False, True)
-    return over_members(one, mesh, shared)(algorithms, env, seeds, seats, iterations)
+    return over_members(one, mesh, shared)(share, algorithms, env, seeds, seats, iterations)
 
 
 def iteration(

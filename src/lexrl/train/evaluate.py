@@ -39,6 +39,7 @@ def evaluate(
     m = len(people.order.objectives)
     discount = jnp.broadcast_to(jnp.asarray(gamma, jnp.float32), (m,))
     played = _play(
+        people.share,
         people.algorithms,
         people.env,
         people.seeds,
@@ -53,7 +54,7 @@ def evaluate(
 
 
 @partial(jax.jit, static_argnames=("episodes", "greedy", "own_world", "columns", "signs", "mesh"))
-def _play(algorithms, env, seeds, learners, gamma, *, episodes, greedy, own_world, columns, signs, mesh):
+def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, own_world, columns, signs, mesh):
     def one(algorithm: Algorithm, env: Env, seed: Array, learner: State, gamma: Array) -> Any:
         def episode(number: Array) -> Any:
             act, step, reset = (
@@ -83,4 +84,4 @@ def _play(algorithms, env, seeds, learners, gamma, *, episodes, greedy, own_worl
         return jax.lax.map(episode, jnp.arange(episodes))
 
     shared = (False, not own_world, False, False, True)
-    return over_members(one, mesh, shared)(algorithms, env, seeds, learners, gamma)
+    return over_members(one, mesh, shared)(share, algorithms, env, seeds, learners, gamma)

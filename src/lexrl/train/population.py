@@ -63,6 +63,8 @@ class Population(NamedTuple):
     """The world's own spec, with all its signals."""
     order: Order
     mesh: Mesh
+    share: Array
+    """Members on each device."""
     size: int
     """Members without the padding."""
 
@@ -122,6 +124,7 @@ def population(
         spec=spec,
         order=order,
         mesh=mesh,
+        share=jax.device_put(np.int32(len(padding) // len(chosen)), everywhere),
         size=n,
     )
 
@@ -135,21 +138,35 @@ def number(leaf: Any) -> np.ndarray:
 def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) -> Callable[..., Any]:
     """Run `one(...)` for every member: spread over the devices, one after the other on each.
 
-    `shared` says which arguments are the same for all members.
+    `shared` says which arguments are the same for all members. The function returned takes the number of members on
+    each device first. It is data, so that XLA cannot know it: a loop of one or two rounds would be taken apart, and
+    rounded otherwise.
     """
 
-    def on_device(*arguments: Any) -> Any:
-        mine = [argument for argument, same in zip(arguments, shared, strict=True) if not same]
+    def on_device(share: Array, *arguments: Any) -> Any:
+        def member(i: Array) -> Any:
+            own = [
+                argument if same else jax.tree.map(lambda leaf: leaf[i], argument)
+                for argument, same in zip(arguments, shared, strict=True)
+            ]
+            return one(*own)
 
-        def member(own: Any) -> Any:
-            rest = iter(own)
-            full = [argument if same else next(rest) for argument, same in zip(arguments, shared, strict=True)]
-            return one(*full)
+        count = next(
+            leaf.shape[0]
+            for argument, same in zip(arguments, shared, strict=True)
+            if not same
+            for leaf in jax.tree.leaves(argument)
+        )
+        shapes = jax.eval_shape(member, jnp.int32(0))
+        empty = jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), leaf.dtype), shapes)
 
-        return jax.lax.map(member, mine)
+        def turn(i: Array, done: Any) -> Any:
+            return jax.tree.map(lambda all_, new: all_.at[i].set(new), done, member(i))
+
+        return jax.lax.fori_loop(0, share, turn, empty)
 
     deal, everywhere = PartitionSpec("members"), PartitionSpec()
-    specs = tuple(everywhere if same else deal for same in shared)
+    specs = (everywhere, *(everywhere if same else deal for same in shared))
     return jax.shard_map(on_device, mesh=mesh, in_specs=specs, out_specs=deal, check_vma=False)
 
 

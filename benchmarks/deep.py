@@ -1,0 +1,260 @@
+"""How fast deep learning is, as ratios within one run: against Stable-Baselines3, in M, in the replay's size, in cores.
+
+    python benchmarks/deep.py [--repeats 3] [--only sb3 objectives replay cores start cartpole]
+
+Ours trains 10 seeds on CartSafe on all cores; the numbers are environment steps per second of all seeds together, with
+compilation done. Stable-Baselines3 trains one seed in its usual vectorised environments (a plain-Python CartSafe), with
+the same networks (two hidden layers of 24), worlds, rollout, epochs, minibatches and updates per step, on one thread,
+which is the fastest here while a neighbour may take the other core. Runs take turns; ratios are of medians.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from rich.console import Console
+from rich.table import Table
+
+import lexrl
+import peers
+from lexrl import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks
+from lexrl.order import parse
+from lexrl.train import compiled
+from lexrl.train.population import population
+from lexrl.types import Spec, Step
+
+SEEDS = list(range(10))
+SMALL = Networks(hidden=(24, 24))
+ORDER = "min cost > max reward"
+console = Console(highlight=False)
+
+PROXIMAL: dict[str, Any] = {"worlds": 8, "rollout": 256, "epochs": 10, "minibatches": 32}
+"""Stable-Baselines3's usual PPO: minibatches of 64."""
+LARGE: dict[str, Any] = {"worlds": 32, "rollout": 64, "epochs": 4, "minibatches": 4}
+"""Our tuned PPO: minibatches of 512."""
+REPLAYED: dict[str, Any] = {
+    "worlds": 1, "rollout": 4, "batch": 32, "updates": 1, "capacity": 100_000, "warmup": 1_000, "period": 500,
+    "hidden": (24, 24),
+}  # fmt: skip
+"""Stable-Baselines3's usual DQN: a batch of 32 every four steps."""
+
+
+class Copies(eqx.Module):
+    """CartSafe with its signals repeated, so that there are as many objectives as wanted."""
+
+    inner: Any
+    n: int = eqx.field(static=True)
+
+    @property
+    def spec(self) -> Spec:
+        return self.inner.spec._replace(objectives=tuple(f"signal_{i}" for i in range(self.n)))
+
+    def reset(self, key: Any) -> Any:
+        return self.inner.reset(key)
+
+    def step(self, state: Any, action: Any, key: Any) -> Step:
+        step = self.inner.step(state, action, key)
+        return step._replace(signals=jnp.tile(step.signals, self.n)[: self.n])
+
+
+def main() -> None:
+    parts: dict[str, Callable[[int], None]] = {
+        "sb3": against_sb3, "objectives": in_objectives, "replay": in_capacity, "cores": in_cores, "start": start_up,
+        "cartpole": cartpole,
+    }  # fmt: skip
+    parser = argparse.ArgumentParser(description="Speed of deep learning, as ratios within one run.")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", nargs="*", choices=list(parts), default=list(parts))
+    settings = parser.parse_args()
+    for name in settings.only:
+        parts[name](settings.repeats)
+
+
+def ours(algorithm: Any, world: Any, order: str, steps: int, devices: Any = None) -> Callable[[], float]:
+    """A function that trains for `steps` steps of every seed and gives steps per second."""
+    people = population(algorithm, world, parse(order), SEEDS, devices)
+    seats = next(compiled.advance(people, compiled.start(people), 1, chunks=1)).seats
+
+    def run() -> float:
+        begun = time.perf_counter()
+        *_, last = compiled.advance(people, seats, steps, chunks=1)
+        jax.block_until_ready(last.seats.iteration)
+        return steps * len(SEEDS) / (time.perf_counter() - begun)
+
+    return run
+
+
+def theirs(algorithm: str, worlds: int, steps: int, settings: dict[str, Any]) -> Callable[[], float]:
+    job: dict[str, Any] = {
+        "algorithm": algorithm, "world": "cart-safe", "worlds": worlds, "hidden": [24, 24], "steps": steps, "seed": 0,
+        "threads": 1, "trigonometric": True, "settings": settings, "evaluate": 0,
+    }  # fmt: skip
+    return lambda: peers.sb3(**job)["steps_per_second"]
+
+
+def in_turns(contestants: dict[str, Callable[[], float]], repeats: int) -> dict[str, float]:
+    """Medians of every contestant's speed, measured in turns so that a slow moment hits everyone."""
+    speeds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(repeats):
+        for name, run in contestants.items():
+            speeds[name].append(run())
+    return {name: statistics.median(each) for name, each in speeds.items()}
+
+
+def against_sb3(repeats: int) -> None:
+    world = lexrl.cart_safe(trigonometric=True)
+    pairs: dict[str, tuple[Callable[[], float], Callable[[], float], int]] = {
+        "LPPO / PPO, 8 x 256, 10 epochs, batch 64": (
+            ours(LPPO(networks=SMALL, **PROXIMAL), world, ORDER, 100_000),
+            theirs("ppo", 8, 8_000, {"n_steps": 256, "batch_size": 64, "n_epochs": 10}),
+            50,
+        ),
+        "LPPO / PPO, 32 x 64, 4 epochs, batch 512": (
+            ours(LPPO(networks=SMALL, **LARGE), world, ORDER, 200_000),
+            theirs("ppo", 32, 60_000, {"n_steps": 64, "batch_size": 512, "n_epochs": 4}),
+            50,
+        ),
+        "LA2C / A2C, 8 x 5": (
+            ours(LA2C(networks=SMALL, worlds=8, rollout=5), world, ORDER, 200_000),
+            theirs("a2c", 8, 20_000, {"n_steps": 5}),
+            100,
+        ),
+        "LA2C / A2C, 16 x 64": (
+            ours(LA2C(networks=SMALL, worlds=16, rollout=64), world, ORDER, 400_000),
+            theirs("a2c", 16, 60_000, {"n_steps": 64}),
+            100,
+        ),
+        "LDQN / DQN, batch 32 every 4 steps": (
+            ours(LDQN(**REPLAYED), world, ORDER, 50_000),
+            theirs(
+                "dqn", 1, 8_000, {"train_freq": 4, "batch_size": 32, "buffer_size": 100_000, "learning_starts": 1000}
+            ),
+            150,
+        ),
+    }
+    contestants = {f"{name} {who}": pair[i] for name, pair in pairs.items() for i, who in ((0, "ours"), (1, "SB3"))}
+    medians = in_turns(contestants, repeats)
+    table = Table("", "ours, steps/s", "SB3, steps/s", "ratio", "goal", box=None, title="Against Stable-Baselines3")
+    for name, (_, _, goal) in pairs.items():
+        mine, other = medians[f"{name} ours"], medians[f"{name} SB3"]
+        table.add_row(name, f"{mine:,.0f}", f"{other:,.0f}", f"{mine / other:.0f} x", f">= {goal} x")
+    console.print(table)
+
+
+def in_objectives(repeats: int) -> None:
+    makers: dict[str, Callable[[], Any]] = {
+        "LPPO": lambda: LPPO(networks=SMALL, **LARGE),
+        "LA2C": lambda: LA2C(networks=SMALL, worlds=16, rollout=64),
+        "LDQN": lambda: LDQN(**(REPLAYED | {"worlds": 8})),
+    }
+    table = Table("", "M = 1, steps/s", "M = 2 costs", "M = 8 costs", box=None, title="In the number of objectives")
+    for name, make in makers.items():
+        contestants = {}
+        for m in (1, 2, 8):
+            order = " > ".join(f"max signal_{i}" for i in range(m))
+            world = Copies(lexrl.cart_safe(trigonometric=True), m)
+            contestants[str(m)] = ours(make(), world, order, 100_000)
+        speed = in_turns(contestants, repeats)
+        costs = [f"{speed['1'] / speed[m]:.2f} x" for m in ("2", "8")]
+        table.add_row(name, f"{speed['1']:,.0f}", *costs)
+    table.add_row("goal", "", "< 1.3 x", "< 2 x")
+    console.print(table)
+
+
+def in_capacity(repeats: int) -> None:
+    world = lexrl.cart_safe(trigonometric=True)
+    sizes = (10_000, 1_000_000)
+    contestants = {str(size): ours(LDQN(**(REPLAYED | {"capacity": size})), world, ORDER, 50_000) for size in sizes}
+    speed = in_turns(contestants, repeats)
+    ratio = speed["10000"] / speed["1000000"]
+    console.print(f"Replay of 1,000,000 instead of 10,000 costs {ratio:.2f} x (goal: < 1.2 x).")
+
+
+def in_cores(repeats: int) -> None:
+    world = lexrl.cart_safe(trigonometric=True)
+    algorithm = LPPO(networks=SMALL, **LARGE)
+    contestants = {
+        "one": ours(algorithm, world, ORDER, 100_000, jax.devices()[:1]),
+        "all": ours(algorithm, world, ORDER, 100_000),
+    }
+    speed = in_turns(contestants, repeats)
+    ratio = speed["all"] / speed["one"]
+    console.print(f"{jax.device_count()} cores give {ratio:.2f} x one core (goal: >= 1.7 x on two).")
+
+
+def start_up(repeats: int) -> None:
+    """From pressing enter to the first progress line: with an empty compilation cache, and with a warm one."""
+    table = Table("", "cold, s", "warm, s", box=None, title="To the first progress line (goal: < 20 cold, < 6 warm)")
+    program = pathlib.Path(sys.executable).with_name("lexrl")
+    for name in ("lppo", "la2c", "ldqn"):
+        cold, warm = [], []
+        for _ in range(repeats):
+            with tempfile.TemporaryDirectory() as folder:
+                command = [str(program), "train", name, "cart-safe", "--steps", "200000", "--episodes", "1"]
+                environment = os.environ | {"XDG_CACHE_HOME": folder, "TERM": "dumb"}
+                for times in (cold, warm):
+                    times.append(_first_line(command, folder, environment))
+        table.add_row(name, f"{statistics.median(cold):.1f}", f"{statistics.median(warm):.1f}")
+    console.print(table)
+
+
+def _first_line(command: list[str], folder: str, environment: dict[str, str]) -> float:
+    begun = time.perf_counter()
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if " steps  " in line:
+                seconds = time.perf_counter() - begun
+                process.communicate()
+                return seconds
+    raise RuntimeError(f"{command} ended without a progress line")
+
+
+def cartpole(repeats: int) -> None:
+    """What PPO and DQN reach on CartPole with 100,000 steps and two hidden layers of 64, ours and theirs."""
+    from lexrl.schedules import Linear
+
+    steps, network = 100_000, Networks(hidden=(64, 64))
+    mine = {
+        "PPO": PPO(networks=network, worlds=8, rollout=128, epochs=8, trace=0.9),
+        "A2C": A2C(networks=network, worlds=8, rollout=16, rate=3e-3, critic_rate=3e-3),
+        "DQN": DQN(
+            worlds=8, rollout=4, updates=8, period=30, rate=Linear(2e-3, 2e-4, 25_000),
+            epsilon=Linear(1.0, 0.04, 16_000), scale=20.0, capacity=51_200,
+        ),
+    }  # fmt: skip
+    job: dict[str, Any] = {"world": "CartPole-v1", "worlds": 8, "hidden": [64, 64], "steps": steps, "threads": 1}
+    other: dict[str, dict[str, Any]] = {
+        "PPO": {"n_steps": 128, "batch_size": 256, "n_epochs": 8, "learning_rate": 1e-3, "gae_lambda": 0.9},
+        "A2C": {"n_steps": 16},
+        "DQN": {
+            "learning_rate": 2e-3, "batch_size": 64, "buffer_size": 51_200, "learning_starts": 1000, "train_freq": 4,
+            "gradient_steps": 8, "target_update_interval": 120, "exploration_fraction": 0.16,
+            "exploration_final_eps": 0.04,
+        },
+    }  # fmt: skip
+    table = Table("", "ours, each seed", "SB3, each seed", box=None, title="CartPole-v1, greedy return, 100,000 steps")
+    for name, algorithm in mine.items():
+        result = lexrl.train(algorithm, lexrl.cart_pole(), "max reward", seeds=5, steps=steps)
+        reached = result.evaluate(20).returns.mean(axis=1)[:, 0]
+        peer = []
+        for seed in range(repeats):
+            spec = job | {"algorithm": name.lower(), "seed": seed, "settings": other[name], "evaluate": 20}
+            returns = peers.sb3(**spec)["returns"]
+            peer.append(sum(returns) / len(returns))
+        table.add_row(name, " ".join(f"{x:.0f}" for x in reached), " ".join(f"{x:.0f}" for x in peer))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,355 @@
+"""What every network learner promises the loops, whatever its world shows and takes.
+
+Shapes are checked for every kind of world without compiling anything (`jax.eval_shape`); numbers for one kind each,
+and for the others in the slow tests.
+"""
+
+import dataclasses
+import functools
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl.algos.projection import Projection
+from lexrl.train.population import number
+from lexrl.types import Algorithm, Box, Discrete, Spec, Transition
+
+T, N = 4, 3
+NETWORKS = lexrl.Networks(hidden=(4,))
+ACTOR_CRITIC = {"worlds": N, "rollout": T, "networks": NETWORKS, "rate": 0.03, "critic_rate": 0.03}
+SURROGATE = {"epochs": 2, "minibatches": 2}
+Q_NETWORK = {"worlds": N, "rollout": T, "hidden": (4,), "capacity": 48, "warmup": 12, "batch": 5, "period": 2}
+ALGORITHMS = {
+    "PPO": lexrl.PPO(**ACTOR_CRITIC, **SURROGATE),
+    "A2C": lexrl.A2C(**ACTOR_CRITIC),
+    "DQN": lexrl.DQN(**Q_NETWORK),
+    "LPPO": lexrl.LPPO(**ACTOR_CRITIC, **SURROGATE),
+    "LA2C": lexrl.LA2C(**ACTOR_CRITIC),
+    "LDQN": lexrl.LDQN(**Q_NETWORK),
+    "Projection": Projection(**ACTOR_CRITIC, **SURROGATE),
+    "Random": lexrl.Random(worlds=N, rollout=T),
+}
+LEXICOGRAPHIC = ("LPPO", "LA2C", "LDQN", "Projection", "Random")
+ACTORS = ("PPO", "A2C", "LPPO", "LA2C", "Projection")
+SPACES = {
+    "numbered, discrete": (Discrete(5), Discrete(3)),
+    "vectors, discrete": (Box((3,)), Discrete(3)),
+    "numbered, continuous": (Discrete(5), Box((2,), -1.0, 1.0)),
+    "vectors, continuous": (Box((3,)), Box((2,), -1.0, 1.0)),
+    "pictures, discrete": (Box((2, 3), 0.0, 1.0), Discrete(2)),
+}
+
+
+def _cases():
+    """Every kind of world; and any number of objectives, in one of them."""
+    for name in ALGORITHMS:
+        for spaces in SPACES:
+            if name in ("DQN", "LDQN") and "continuous" in spaces:
+                continue
+            several = (1, 2, 3, 5) if spaces == "numbered, discrete" else (3,)
+            for m in several if name in LEXICOGRAPHIC else (1,):
+                seldom = spaces in ("pictures, discrete", "numbered, continuous") and name not in ("LPPO", "LDQN")
+                yield pytest.param(name, spaces, m, marks=[pytest.mark.slow] if seldom else [])
+
+
+KEY = jax.random.key(0)
+
+# What learners tell, by name, and whether it is one number per objective. These names are in files that users keep.
+PRICES = {"level": True, "floor": True, "price": True, "weight": True, "settled": True}
+STEPS = {"surrogate": False, "entropy": False, "critic_loss": True, "kl": False}
+FITS = {"loss": True, "td_error": True, "value": True}
+METRICS = {
+    "PPO": STEPS,
+    "A2C": STEPS,
+    "DQN": FITS,
+    "LPPO": STEPS | PRICES,
+    "LA2C": STEPS | PRICES,
+    "LDQN": FITS | {"admissible": True},
+    "Projection": {"level": True, "floor": True, "weight": True, "settled": True, "entropy": False,
+                   "critic_loss": True, "kl": False},
+    "Random": {},
+}  # fmt: skip
+
+
+def spec_of(spaces, m):
+    return Spec(*SPACES[spaces], ("one", "two", "three", "four", "five")[:m], 9)
+
+
+def rollout_of(spec, seed=0):
+    rng = np.random.default_rng(seed)
+
+    def draw(space):
+        if isinstance(space, Discrete):
+            return jnp.asarray(rng.integers(0, space.n, (T, N)), jnp.int32)
+        return jnp.asarray(rng.uniform(-1, 1, (T, N, *space.shape)), jnp.float32)
+
+    ended = rng.random((T, N)) < 0.3
+    return Transition(
+        obs=draw(spec.observation),
+        action=draw(spec.action),
+        reward=jnp.asarray(rng.normal(size=(T, N, len(spec.objectives))), jnp.float32),
+        discount=jnp.asarray(1.0 - ended, jnp.float32),
+        next_obs=draw(spec.observation),
+        last=jnp.asarray(ended | (rng.random((T, N)) < 0.2)),
+    )
+
+
+def shapes(tree):
+    return jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), tree)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_it_is_an_algorithm(name):
+    algorithm = ALGORITHMS[name]
+    assert isinstance(algorithm, Algorithm)
+    assert (algorithm.rollout, algorithm.worlds) == (T, N)
+    for verb in ("init", "act", "update"):  # `isinstance` does not look at arguments
+        mine, theirs = (inspect.signature(getattr(kind, verb)) for kind in (type(algorithm), Algorithm))
+        assert [(p.name, p.kind, p.default) for p in mine.parameters.values()] == [
+            (p.name, p.kind, p.default) for p in theirs.parameters.values()
+        ]
+    hash(jax.tree.structure(algorithm))  # compiled programs are looked up by it
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_its_numbers_are_leaves_and_its_sizes_are_not(name):
+    algorithm = ALGORITHMS[name]
+    assert all(isinstance(leaf, float) for leaf in jax.tree.leaves(algorithm))
+    for field in dataclasses.fields(algorithm):
+        value = getattr(algorithm, field.name)
+        if isinstance(value, int | str):  # bool is an int
+            assert field.metadata.get("static"), field.name
+        elif isinstance(value, float):
+            assert not field.metadata.get("static"), field.name
+
+
+@pytest.mark.parametrize(("name", "spaces", "m"), list(_cases()))
+def test_shapes(name, spaces, m):
+    """Everything but numbers, in every kind of world, for any number of objectives."""
+    algorithm, spec = ALGORITHMS[name], spec_of(spaces, m)
+    rollout = rollout_of(spec)
+    state = jax.eval_shape(functools.partial(algorithm.init, spec), KEY)
+    assert all(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(state))
+    after, metrics = jax.eval_shape(algorithm.update, state, rollout, KEY)
+    assert shapes(after) == shapes(state)
+    assert {key: value.shape for key, value in metrics.items()} == {
+        key: (m,) if each else () for key, each in METRICS[name].items()
+    }
+    assert all(value.dtype == jnp.float32 for value in metrics.values())
+    obs = jax.tree.map(lambda leaf: leaf[0, 0], rollout.obs)
+    for greedy in (False, True):
+        action = jax.eval_shape(functools.partial(algorithm.act, greedy=greedy), state, obs, KEY)
+        if isinstance(spec.action, Discrete):
+            assert (action.shape, action.dtype) == ((), jnp.int32)
+            chances = jax.eval_shape(functools.partial(algorithm.probabilities, greedy=greedy), state, obs)
+            assert chances.shape == (spec.action.n,)
+        else:
+            assert (action.shape, action.dtype) == (spec.action.shape, jnp.float32)
+
+
+# Numbers. One program each: three seeds side by side, the first and the last the same.
+
+
+@functools.partial(jax.jit, static_argnames="spec")
+def begin(algorithm, keys, spec):
+    return jax.vmap(lambda key: algorithm.init(spec, key))(keys)
+
+
+@jax.jit
+def learn(algorithm, states, rollout, keys):
+    return jax.vmap(algorithm.update, (0, None, 0))(states, rollout, keys)
+
+
+@functools.partial(jax.jit, static_argnames="greedy")
+def choose(algorithm, state, obs, keys, greedy):
+    """`[keys, rows of obs]`"""
+    act = jax.vmap(lambda obs, key: algorithm.act(state, obs, key, greedy=greedy), (0, None))
+    return jax.vmap(act, (None, 0))(obs, keys)
+
+
+def lifted(algorithm):
+    """As the loops hand it on: numbers in single precision."""
+    return jax.tree.map(number, algorithm)
+
+
+SEEDS = jax.random.wrap_key_data(jnp.stack([jax.random.key_data(jax.random.key(seed)) for seed in (1, 2, 1)]))
+FIRST = {
+    "PPO": ("vectors, continuous", 1), "A2C": ("numbered, discrete", 1), "DQN": ("vectors, discrete", 1),
+    "LPPO": ("numbered, discrete", 3), "LA2C": ("vectors, continuous", 2), "LDQN": ("numbered, discrete", 5),
+    "Projection": ("vectors, discrete", 3), "Random": ("vectors, continuous", 2),
+}  # fmt: skip
+SECOND = {
+    "PPO": ("numbered, discrete", 1), "A2C": ("vectors, continuous", 1), "DQN": ("pictures, discrete", 1),
+    "LPPO": ("vectors, continuous", 5), "LA2C": ("numbered, discrete", 5), "LDQN": ("vectors, discrete", 1),
+    "Projection": ("numbered, continuous", 5), "Random": ("numbered, discrete", 1),
+}  # fmt: skip
+THIRD = {"LPPO": ("pictures, discrete", 1), "LA2C": ("numbered, continuous", 1), "Projection": ("vectors, discrete", 1)}
+SLOW = ("PPO", "LPPO", "LA2C", "LDQN")
+"""Cousins of others here, or at work in the tests of the loops: much compiling for little news."""
+RUNS = [
+    pytest.param(name, *FIRST[name], id=name, marks=[pytest.mark.slow] if name in SLOW else []) for name in ALGORITHMS
+] + [
+    pytest.param(name, *more[name], id=f"{name} {more[name]}", marks=pytest.mark.slow)
+    for more in (SECOND, THIRD)
+    for name in more
+]
+
+
+@functools.cache
+def learned(name, spaces, m):
+    algorithm, spec = lifted(ALGORITHMS[name]), spec_of(spaces, m)
+    begun = begin(algorithm, SEEDS, spec)
+    return begun, *learn(algorithm, begun, rollout_of(spec), SEEDS)
+
+
+def lane(tree, i):
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[i], tree)
+
+
+def differ(one, other):
+    return not all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
+
+
+@pytest.mark.parametrize(("name", "spaces", "m"), RUNS)
+class TestNumbers:
+    def test_states_are_arrays_and_stay_what_they_are(self, name, spaces, m):
+        begun, after, _ = learned(name, spaces, m)
+        assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(begun))
+        assert shapes(after) == shapes(begun)
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((begun, after)))
+
+    def test_metrics(self, name, spaces, m):
+        _, _, metrics = learned(name, spaces, m)
+        assert set(metrics) == set(METRICS[name])
+        for key, value in metrics.items():
+            assert value.shape == ((3, m) if METRICS[name][key] else (3,))
+            assert np.isfinite(value).all(), key
+
+    def test_seeds_side_by_side(self, name, spaces, m):
+        """The same key gives the same, whoever is beside; another gives another."""
+        begun, after, metrics = learned(name, spaces, m)
+        for tree in (begun, after):
+            jax.tree.map(np.testing.assert_array_equal, lane(tree, 0), lane(tree, 2))
+        if name == "Random":
+            assert not differ(begun, after)
+            return
+        assert differ(lane(begun, 0), lane(begun, 1))
+        assert differ(lane(after, 0), lane(after, 1))
+        assert differ(lane(begun, 0), lane(after, 0))
+        first = next(iter(metrics.values()))
+        np.testing.assert_array_equal(first[0], first[2])
+
+    def test_actions(self, name, spaces, m):
+        spec = spec_of(spaces, m)
+        _, after, _ = learned(name, spaces, m)
+        algorithm, state = lifted(ALGORITHMS[name]), jax.tree.map(lambda leaf: leaf[0], after)
+        obs = rollout_of(spec).obs.reshape(T * N, *rollout_of(spec).obs.shape[2:])
+        keys = jax.random.split(KEY, 50)
+        drawn, best = (np.asarray(choose(algorithm, state, obs, keys, greedy)) for greedy in (False, True))
+        for actions in (drawn, best):
+            if isinstance(spec.action, Discrete):
+                assert actions.dtype == np.int32
+                assert (actions >= 0).all()
+                assert (actions < spec.action.n).all()
+            else:
+                assert actions.shape[2:] == spec.action.shape
+                assert np.isfinite(actions).all()
+                if name == "Random":
+                    assert (np.abs(actions) <= 1).all()
+        if name in ("DQN", "LDQN"):  # greedy: one of the best actions, so that ties are not broken by their number
+            chances = np.asarray(jax.vmap(lambda seen: ALGORITHMS[name].probabilities(state, seen, greedy=True))(obs))
+            np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-6)
+            assert (np.take_along_axis(chances, best.T, axis=1) > 0).all()
+        elif name != "Random":
+            assert (best == best[:1]).all()
+        if name not in ("DQN", "LDQN"):  # epsilon is small there
+            assert (drawn != drawn[:1]).any()
+
+    def test_the_same_key_draws_the_same(self, name, spaces, m):
+        spec = spec_of(spaces, m)
+        _, after, _ = learned(name, spaces, m)
+        obs = rollout_of(spec).obs.reshape(T * N, *rollout_of(spec).obs.shape[2:])
+        keys = jnp.concatenate([jax.random.split(KEY, 25)] * 2)
+        drawn = np.asarray(choose(lifted(ALGORITHMS[name]), lane(after, 1), obs, keys, False))
+        np.testing.assert_array_equal(drawn[:25], drawn[25:])
+
+
+# Numbers are data.
+
+VALUES = {
+    "gamma": (0.0, 0.5, 1.0),
+    "rate": (0.0, 0.1, "0.2"),
+    "critic_rate": (0.0, 1),
+    "trace": (0.0, 1.0),
+    "entropy": (0.1, 1.0),
+    "clip": (0.01, 0.5),
+    "divergence": (0.5,),
+    "tolerance": (0.0, 3, "0.5"),
+    "epsilon": (0.0, 0.7),
+    "scale": (10.0, 3.0),
+}
+IDLE = ("tolerance", "divergence", "epsilon", "clip")
+"""What need not show in a state after an update: nothing has settled, the ratio is near 1, act alone uses it."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in ALGORITHMS if name != "Random"],
+)
+def test_new_values_do_not_compile(name):
+    spaces, m = FIRST[name]
+    algorithm, spec = ALGORITHMS[name], spec_of(spaces, m)
+    begun, usual, _ = learned(name, spaces, m)
+    before = learn._cache_size()
+    tried = 0
+    for setting, values in VALUES.items():
+        if not hasattr(algorithm, setting):
+            continue
+        for value in values:
+            changed = lifted(dataclasses.replace(algorithm, **{setting: value}))
+            after, _ = learn(changed, begun, rollout_of(spec), SEEDS)
+            assert differ(usual, after) or setting in IDLE, (setting, value)
+            tried += 1
+    leaves, kind = jax.tree.flatten(lifted(algorithm))
+    for i in range(len(leaves)):  # and every other number there is, deep inside
+        changed = [leaf * np.float32(0.75) if i == j else leaf for j, leaf in enumerate(leaves)]
+        learn(jax.tree.unflatten(kind, changed), begun, rollout_of(spec), SEEDS)
+    assert tried >= 7
+    assert learn._cache_size() == before
+
+
+SIZES = {
+    "worlds": 2, "rollout": 2, "epochs": 3, "minibatches": 4, "batch": 6, "updates": 3, "capacity": 96, "warmup": 24,
+    "period": 3, "hidden": (5,), "activation": "tanh", "bias": False, "surrogate": "penalised", "level": "critic",
+    "average": True, "weighted": True, "standardise": False, "networks": lexrl.Networks(hidden=(5,)),
+    "dual": lexrl.Dual(second_order=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_sizes_and_kinds_shape_the_program(name):
+    """A program is looked up by the structure; and whatever has another one is another program."""
+    algorithm = ALGORITHMS[name]
+    usual, tried = jax.tree.structure(algorithm), 0
+    for setting, value in SIZES.items():
+        if setting in {field.name for field in dataclasses.fields(algorithm)}:
+            assert jax.tree.structure(dataclasses.replace(algorithm, **{setting: value})) != usual, setting
+            tried += 1
+    assert tried >= 2
+
+
+def test_another_size_compiles_once():
+    """So the counter counts."""
+    spaces, m = FIRST["A2C"]
+    algorithm, spec = ALGORITHMS["A2C"], spec_of(spaces, m)
+    learned("A2C", spaces, m)
+    before = learn._cache_size()
+    other = dataclasses.replace(algorithm, networks=lexrl.Networks(hidden=()))
+    for rate in (0.1, 0.2):
+        changed = lifted(dataclasses.replace(other, rate=rate))
+        learn(changed, begin(changed, SEEDS, spec), rollout_of(spec), SEEDS)
+    assert learn._cache_size() == before + 1
