@@ -9,8 +9,9 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 
 ORDER := "min cost > max reward"
 
-demo: $(VENV)/.base  ## install, solve GridNav exactly, train on a small one, and say where to look
+demo: $(VENV)/.base  ## install, solve GridNav exactly, train on a small one and on CartSafe, and say where to look
 	$(BIN)/lexrl solve grid-nav --seed 22 --order $(ORDER) --out demo/exact
+	$(BIN)/lexrl train lppo cart-safe --out demo/lppo
 	$(BIN)/lexrl train q-learning grid-nav --size 8 --seed 3 --order $(ORDER) --gamma 0.95 --alpha n^-0.7 \
 		--bandit "epsilon 0.5" --tolerance 0.002 --seeds 30 --steps 1e6 --out demo/q-learning
 
@@ -27,6 +28,7 @@ test-slow: $(VENV)/.test  ## the long versions of the theory tests
 bench: $(VENV)/.bench  ## speed, as ratios within one run
 	$(BIN)/python benchmarks/tabular.py
 	$(BIN)/python benchmarks/exact.py
+	$(BIN)/python benchmarks/deep.py
 
 docs: $(VENV)/.docs  ## the documentation as HTML, in docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
@@ -36,7 +38,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix src tests benchmarks
 
 clean:
-	rm -rf $(VENV) docs/_build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) benchmarks/.venv-peers docs/_build .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -142,7 +142,8 @@ def against_sb3(repeats: int) -> None:
             150,
         ),
     }
-    contestants = {f"{name} {who}": pair[i] for name, pair in pairs.items() for i, who in ((0, "ours"), (1, "SB3"))}
+    contestants = {f"{name} ours": pair[0] for name, pair in pairs.items()}
+    contestants |= {f"{name} SB3": pair[1] for name, pair in pairs.items()}
     medians = in_turns(contestants, repeats)
     table = Table("", "ours, steps/s", "SB3, steps/s", "ratio", "goal", box=None, title="Against Stable-Baselines3")
     for name, (_, _, goal) in pairs.items():
@@ -155,11 +156,11 @@ def in_objectives(repeats: int) -> None:
     makers: dict[str, Callable[[], Any]] = {
         "LPPO": lambda: LPPO(networks=SMALL, **LARGE),
         "LA2C": lambda: LA2C(networks=SMALL, worlds=16, rollout=64),
-        "LDQN": lambda: LDQN(**(REPLAYED | {"worlds": 8})),
+        "LDQN": lambda: LDQN(**dict(REPLAYED, worlds=8)),
     }
     table = Table("", "M = 1, steps/s", "M = 2 costs", "M = 8 costs", box=None, title="In the number of objectives")
     for name, make in makers.items():
-        contestants = {}
+        contestants: dict[str, Callable[[], float]] = {}
         for m in (1, 2, 8):
             order = " > ".join(f"max signal_{i}" for i in range(m))
             world = Copies(lexrl.cart_safe(trigonometric=True), m)
@@ -174,7 +175,7 @@ def in_objectives(repeats: int) -> None:
 def in_capacity(repeats: int) -> None:
     world = lexrl.cart_safe(trigonometric=True)
     sizes = (10_000, 1_000_000)
-    contestants = {str(size): ours(LDQN(**(REPLAYED | {"capacity": size})), world, ORDER, 50_000) for size in sizes}
+    contestants = {str(size): ours(LDQN(**dict(REPLAYED, capacity=size)), world, ORDER, 50_000) for size in sizes}
     speed = in_turns(contestants, repeats)
     ratio = speed["10000"] / speed["1000000"]
     console.print(f"Replay of 1,000,000 instead of 10,000 costs {ratio:.2f} x (goal: < 1.2 x).")

@@ -70,7 +70,8 @@ class Dual(eqx.Module):
     """Measure how far a level is from its floor in standard deviations of an episode's return, instead of in its own
     units: the same eta then fits objectives of any size."""
     ceiling: float = 100.0
-    """No price rises above this: less important objectives always keep some weight."""
+    """No price rises above this, times itself for every objective between it and the last but one: less important
+    objectives always keep some weight, and more important ones can always outbid them."""
     window: float = 100.0
     """Episodes that a level is averaged over."""
     patience: float = 200.0
@@ -167,19 +168,34 @@ class Dual(eqx.Module):
         trend = jnp.abs(state.quick - state.slow)
         noise = jnp.sqrt(state.spread * (0.5 + 0.125) / self.window)  # of the difference of the two averages
         telling = state.seen > self.window  # before, both averages are over the same episodes
-        calm = jnp.where((trend <= 2 * noise) & telling, state.calm + sample.episodes, 0.0)
+        turn = self._turn(state, tolerance)
+        calm = jnp.where((trend <= 2 * noise) & telling & turn, state.calm + sample.episodes, 0.0)
         ready = calm >= self.patience
         settled = jnp.cumprod((state.settled | ready).astype(jnp.int32)).astype(bool)
-        floor = jnp.where(state.settled, jnp.maximum(state.floor, state.slow), state.quick)
+        floor = jnp.where(
+            state.settled, jnp.where(turn, jnp.maximum(state.floor, state.slow), state.floor), state.quick
+        )
         tau = self._tolerance(floor, tolerance, state.time + 1)
         level = state.quick + sample.change
         rate = self._rate(settled, state.time + 1) * sample.episodes / self.window
         if self.scaled:
             rate = rate / jnp.maximum(jnp.sqrt(state.spread) + tau, 1e-6)
-        prices = jnp.minimum(lex.dual_ascent(state.prices, rate, floor - tau, level), self.ceiling)
+        m = floor.shape[0]
+        ceiling = self.ceiling ** jnp.maximum(m - 1 - jnp.arange(m), 1)
+        prices = jnp.minimum(lex.dual_ascent(state.prices, rate, floor - tau, level), ceiling)
         return state._replace(
             calm=calm, settled=settled, floor=floor, prices=jnp.where(settled, prices, 0.0), time=state.time + 1
         )
+
+    def _turn(self, state: State, tolerance: Tolerances) -> Bool[Array, " M"]:
+        """Whose turn it is to settle, and whose floor may rise: those before which every other one holds.
+
+        What is reached while a more important objective is below its floor cannot be kept once that is mended.
+        """
+        tau = self._tolerance(state.floor, tolerance, state.time + 1)
+        error = jnp.sqrt(state.spread * 0.125 / self.window)
+        holds = state.settled & (state.slow >= state.floor - tau - 2 * error)
+        return jnp.concatenate([jnp.ones(1, bool), jnp.cumprod(holds.astype(jnp.int32)).astype(bool)[:-1]])
 
     def short(self, state: State, tolerance: Tolerances) -> Bool[Array, " M"]:
         """Which objectives still want more: those that have not settled, or are below their floor; always the last."""

@@ -83,11 +83,19 @@ def _tuned_cart_safe() -> dict[str, Preset]:
         "worlds": 16, "rollout": 64, "networks": SMALL, "trace": 0.98, "rate": Linear(3e-3, 6e-5, 10_000),
         "critic_rate": 3e-3,
     }  # fmt: skip
+    replayed: dict[str, Any] = {
+        "worlds": 8, "rollout": 4, "batch": 64, "updates": 8, "period": 100, "rate": Linear(5e-4, 2e-5, 300_000),
+        "epsilon": Linear(1.0, 0.05, 100_000),
+    }  # fmt: skip
     return {
         "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
         "la2c": Preset(LA2C(tolerance=(0.02, 0.0), dual=prices, **on_policy), world, SAFE, 10_000_000),
+        "ldqn": Preset(
+            LDQN(gamma=(0.97, 0.99), tolerance=(0.2, 0.0), scale=(20.0, 100.0), **replayed), world, SAFE, 1_200_000
+        ),
         "ppo": Preset(PPO(**proximal), world, REWARD, 6_000_000),
         "a2c": Preset(A2C(**on_policy), world, REWARD, 10_000_000),
+        "dqn": Preset(DQN(scale=100.0, **replayed), world, REWARD, 1_200_000),
         "random": Preset(Random(), world, SAFE, 100_000),
     }
 
