@@ -76,16 +76,16 @@ def _tuned_cart_safe() -> dict[str, Preset]:
     world = {"trigonometric": True}
     prices = Dual(beta=(1.0, 0.3), eta=0.3)
     proximal: dict[str, Any] = {
-        "worlds": 32, "rollout": 64, "networks": SMALL, "trace": 0.97, "rate": Linear(5e-3, 5e-5, 2_900),
-        "critic_rate": Linear(2e-3, 1e-4, 2_900),
+        "worlds": 32, "rollout": 64, "networks": SMALL, "trace": 0.97, "rate": Linear(5e-3, 5e-5, 2_900.0),
+        "critic_rate": Linear(2e-3, 1e-4, 2_900.0),
     }  # fmt: skip
     on_policy: dict[str, Any] = {
-        "worlds": 16, "rollout": 64, "networks": SMALL, "trace": 0.98, "rate": Linear(3e-3, 6e-5, 10_000),
+        "worlds": 16, "rollout": 64, "networks": SMALL, "trace": 0.98, "rate": Linear(3e-3, 6e-5, 10_000.0),
         "critic_rate": 3e-3,
     }  # fmt: skip
     replayed: dict[str, Any] = {
-        "worlds": 8, "rollout": 4, "batch": 64, "updates": 8, "period": 100, "rate": Linear(5e-4, 2e-5, 300_000),
-        "epsilon": Linear(1.0, 0.05, 100_000),
+        "worlds": 8, "rollout": 4, "batch": 64, "updates": 8, "period": 100, "rate": Linear(5e-4, 2e-5, 300_000.0),
+        "epsilon": Linear(1.0, 0.05, 100_000.0),
     }  # fmt: skip
     return {
         "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
