@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from lexrl import cli
+from lexrl.cli.names import WORLDS, kind, name_of
 
 GRID = ["grid-nav", "--size", "5", "--seed", "3"]
 ORDER = ["--order", "min cost > max reward"]
@@ -99,6 +100,13 @@ def test_list_names_everything(tmp_path):
         "reward, cost",
     ):
         assert name in done.stdout
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_builders_say_what_they_build(name):
+    world = WORLDS[name]()
+    assert kind(WORLDS[name]) is type(world)
+    assert name_of(world) == name
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from lexrl import dual, returns
 from lexrl.dual import Dual, Sample
+from lexrl.errors import InputError
 from lexrl.schedules import Power
 from lexrl.tolerance import Absolute, Relative
-from lexrl.types import InputError
 
 NOTHING = Absolute(0.0)
 observe = jax.jit(lambda how, state, sample, tolerance: how.observe(state, sample, tolerance))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from lexrl.errors import InputError
 from lexrl.momdp import from_outcomes, momdp, random_momdp
 from lexrl.order import parse
-from lexrl.types import InputError
 
 # Three states, two actions; state 2 is where the task ends, so what its row says must not count.
 P = np.array(

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from lexrl import nets
 from lexrl.dists import Categorical, Normal, Squashed
+from lexrl.errors import InputError
 from lexrl.nets import MLP, Optimiser
-from lexrl.types import Box, Discrete, InputError, Spec
+from lexrl.types import Box, Discrete, Spec
 
 KEY = jax.random.key(5)
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from lexrl import order as orders
 from lexrl import tolerance as tol
+from lexrl.errors import InputError
 from lexrl.order import Objective, Order, as_order, parse
 from lexrl.tolerance import Absolute, Relative, Sum
-from lexrl.types import Box, Discrete, InputError, Spec
+from lexrl.types import Box, Discrete, Spec
 
 SIGNALS = ("reward", "cost", "energy")
 
@@ -110,6 +111,19 @@ class TestApplying:
         order = parse("min cost > max reward")
         rewards = order.apply(xp.array(self.VALUES), SIGNALS)
         np.testing.assert_array_equal(order.unsigned(rewards), self.VALUES[..., [1, 0]])
+
+    @pytest.mark.parametrize(
+        ("text", "gamma", "discounts"),
+        [
+            ("min cost > max reward", 0.9, (0.9, 0.9, 0.9)),
+            ("min cost > max reward", (0.5, 0.9), (0.9, 0.5, 0.5)),
+            ("max speed > min cost", (0.5, 0.9), (0.5, 0.9, 0.5)),
+            ("max speed", (1.0,), (1.0, 1.0, 1.0)),
+        ],
+    )
+    def test_discounts_of_the_signals(self, text, gamma, discounts):
+        """Nobody looks at a signal outside the order; it has the first objective's."""
+        assert parse(text).discounts(gamma, ("reward", "cost", "speed")) == discounts
 
     def test_spec(self):
         spec = Spec(Box((4,)), Discrete(2), SIGNALS, 500)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexrl.errors import InputError
 from lexrl.schedules import Constant, Linear, Power, as_schedule, glie, vanishes_against
-from lexrl.types import InputError
 
 ALL = [
     Constant(0.05),

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 from lexrl import store
-from lexrl.types import InputError
+from lexrl.errors import InputError
 
 
 def test_a_new_folder_gets_the_name_it_wants(tmp_path):

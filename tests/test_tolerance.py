@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lexrl import lex, schedules
 from lexrl import tolerance as tol
+from lexrl.errors import InputError
 from lexrl.tolerance import Absolute, Adaptive, Moment, Relative, Rounding, Sum
-from lexrl.types import InputError
 
 
 def kept(tolerance, *rows, **moment):

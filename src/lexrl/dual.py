@@ -10,6 +10,7 @@ Objectives settle in their order: the second is not asked before the first holds
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -20,18 +21,19 @@ from jaxtyping import Bool, Float, Int
 
 from lexrl import lex
 from lexrl.backend import once
+from lexrl.errors import InputError
 from lexrl.returns import Passage
 from lexrl.schedules import Constant, Schedule, as_schedule
 from lexrl.tolerance import Moment as Now
 from lexrl.tolerance import Tolerances, slack
-from lexrl.types import InputError
 
 Schedules = Schedule | tuple[Schedule, ...]
 
 
-def as_schedules(given: Any) -> Any:
+def as_schedules(given: Any, name: str = "rate") -> Any:
     """One schedule, or one each."""
-    return tuple(as_schedule(one) for one in given) if isinstance(given, list | tuple) else as_schedule(given)
+    several = isinstance(given, list | tuple)
+    return tuple(as_schedule(one, name=name) for one in given) if several else as_schedule(given, name=name)
 
 
 class State(NamedTuple):
@@ -60,10 +62,10 @@ class State(NamedTuple):
 class Dual(eqx.Module):
     """How prices are found."""
 
-    beta: Schedules = eqx.field(converter=as_schedules, default=Constant(1.0))
+    beta: Schedules = eqx.field(converter=partial(as_schedules, name="beta"), default=Constant(1.0))
     """How fast each objective moves the policy relative to the first, by the number of updates: one, or one each; less
     important ones slower."""
-    eta: Schedules = eqx.field(converter=as_schedules, default=Constant(1.0))
+    eta: Schedules = eqx.field(converter=partial(as_schedules, name="eta"), default=Constant(1.0))
     """How fast prices move, per window of episodes: one rate, or M + 1, of which the i-th holds once i objectives have
     settled."""
     scaled: bool = eqx.field(static=True, default=True)

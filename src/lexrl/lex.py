@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from lexrl.types import InputError
+from lexrl.errors import InputError
 
 Arr = Any
 """A JAX or a NumPy array."""

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Bool, Float
 
+from lexrl.errors import InputError
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 
 @dataclasses.dataclass(frozen=True)

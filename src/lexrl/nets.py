@@ -17,7 +17,8 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl.dists import Categorical, Distribution, Normal, Squashed
-from lexrl.types import Box, Discrete, InputError, Spec
+from lexrl.errors import InputError
+from lexrl.types import Box, Discrete, Spec
 
 Activation = Literal["tanh", "relu"]
 
@@ -59,7 +60,11 @@ def mlp(
     bias: bool = True,
     last: float | Array = 1.0,
 ) -> MLP:
-    """A new network: weights normal with variance 1 / inputs, biases 0; `last` scales the last layer's weights."""
+    """A new network: weights normal with variance 1 / inputs, biases 0; `last` scales the last layer's weights.
+
+    A network without hidden layers starts at 0: what it has not seen, it has no opinion of.
+    """
+    last = last if hidden else 0.0
     seen = None if isinstance(observation, Discrete) else observation.shape
     inputs = observation.n if isinstance(observation, Discrete) else math.prod(observation.shape)
     sizes = (inputs, *hidden, math.prod(shape))
@@ -146,6 +151,12 @@ class Optimiser(eqx.Module):
         return moved, Memory(moments)
 
 
+def minibatches(key: Array, size: int, epochs: int, parts: int) -> Array:
+    """The rows of each gradient step on a rollout, `[epochs x parts, size / parts]`: shuffled anew in every epoch."""
+    orders = jax.vmap(lambda key: shuffled(key, size, parts))(jax.random.split(key, epochs))
+    return orders.reshape(epochs * parts, -1)
+
+
 def shuffled(key: Array, size: int, parts: int) -> Array:
     """The numbers 0 .. size-1 in a scrambled order, as `[parts, size / parts]`: minibatches of a rollout.
 
@@ -153,11 +164,16 @@ def shuffled(key: Array, size: int, parts: int) -> Array:
     nothing; a true shuffle would cost as much as the learning. The factors are near the golden section of the size, so
     that each part takes evenly from the whole rollout.
     """
-    if size >= 2**16:
-        raise InputError(f"A rollout of {size} transitions is too long to shuffle; take fewer steps or worlds.")
+    require_shuffled(size)
     coprime = [a for a in range(1, size + 1) if math.gcd(a, size) == 1]
     golden = [a for a in coprime if 0.37 * size < min(a, size - a) < 0.395 * size] or coprime
     few = jnp.asarray(golden[:: -(-len(golden) // 256)], jnp.uint32)
     bits = jax.random.bits(key, (2,), jnp.uint32)
     factor, offset = few[bits[0] % few.shape[0]], bits[1] % size
     return ((jnp.arange(size, dtype=jnp.uint32) * factor + offset) % size).astype(jnp.int32).reshape(parts, -1)
+
+
+def require_shuffled(size: int) -> None:
+    """Complain about a rollout that `shuffled` cannot take: its products must fit into 32 bits."""
+    if size >= 2**16:
+        raise InputError(f"A rollout of {size} transitions is too long to shuffle; take fewer steps or worlds.")

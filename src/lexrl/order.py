@@ -15,8 +15,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lexrl import tolerance as tol
+from lexrl.errors import InputError
 from lexrl.lex import Arr
-from lexrl.types import InputError, Spec
+from lexrl.types import Spec
 
 
 class Objective(NamedTuple):
@@ -56,6 +57,16 @@ class Order(NamedTuple):
     def apply(self, values: Arr, signals: Sequence[str]) -> Arr:
         """Select, order and sign the last axis: signals `[..., K]` become rewards `[..., M]`, all to be maximised."""
         return values[..., self.columns(signals)] * self.signs
+
+    def discounts(self, gamma: tuple[float, ...] | float, signals: Sequence[str]) -> tuple[float, ...]:
+        """A learner's discounts, one for all objectives or one each, as its world's: one for each signal.
+
+        A signal outside the order gets the first objective's.
+        """
+        each = np.broadcast_to(np.asarray(gamma, float), len(self.objectives))
+        found = np.full(len(signals), each[0])
+        found[self.columns(signals)] = each
+        return tuple(found.tolist())
 
     def unsigned(self, values: Arr) -> Arr:
         """Back to the user's signs: a cost of 3 reads 3, not -3."""

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 from lexrl.algos import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks, Random
 from lexrl.dual import Dual
+from lexrl.errors import InputError
 from lexrl.schedules import Linear
 from lexrl.tolerance import Relative
-from lexrl.types import InputError
 
 Name = Literal["paper", "tuned"]
 
@@ -32,35 +32,23 @@ TABLE = Networks(hidden=(), bias=False)
 
 def _paper_cart_safe() -> dict[str, Preset]:
     """Two hidden layers of 24, Adam at 0.001, an update every 8 steps on 8 transitions."""
-    on_policy: dict[str, Any] = {"worlds": 1, "rollout": 8, "networks": SMALL}
-    proximal: dict[str, Any] = on_policy | {"surrogate": "penalised", "minibatches": 1}
-    replayed: dict[str, Any] = {
-        "worlds": 1, "rollout": 8, "batch": 8, "updates": 1, "capacity": 100_000, "warmup": 8, "period": 0,
-        "hidden": (24, 24), "epsilon": 0.05,
-    }  # fmt: skip
-    slack = Relative(0.001)
-    return {
-        "lppo": Preset(LPPO(tolerance=slack, **proximal), {}, SAFE, 100_000),
-        "la2c": Preset(LA2C(tolerance=slack, **on_policy), {}, SAFE, 100_000),
-        "ldqn": Preset(LDQN(tolerance=slack, **replayed), {}, SAFE, 100_000),
-        "ppo": Preset(PPO(**proximal), {}, REWARD, 100_000),
-        "a2c": Preset(A2C(**on_policy), {}, REWARD, 100_000),
-        "dqn": Preset(DQN(**replayed), {}, REWARD, 100_000),
-        "random": Preset(Random(), {}, SAFE, 100_000),
-    }
+    return _paper(SMALL, rate=0.001, every=8, slack=Relative(0.001))
 
 
 def _paper_grid_nav() -> dict[str, Preset]:
     """Linear in a one-hot position without bias, Adam at 0.01, an update every 32 steps on 32 transitions."""
+    return _paper(TABLE, rate=0.01, every=32, slack=Relative(0.05))
+
+
+def _paper(networks: Networks, rate: float, every: int, slack: Relative) -> dict[str, Preset]:
     on_policy: dict[str, Any] = {
-        "worlds": 1, "rollout": 32, "networks": TABLE, "rate": 0.01, "critic_rate": 0.01
+        "worlds": 1, "rollout": every, "networks": networks, "rate": rate, "critic_rate": rate
     }  # fmt: skip
     proximal: dict[str, Any] = on_policy | {"surrogate": "penalised", "minibatches": 1}
     replayed: dict[str, Any] = {
-        "worlds": 1, "rollout": 32, "batch": 32, "updates": 1, "capacity": 100_000, "warmup": 32, "period": 0,
-        "hidden": (), "bias": False, "rate": 0.01, "epsilon": 0.05,
+        "worlds": 1, "rollout": every, "batch": every, "updates": 1, "capacity": 100_000, "warmup": every, "period": 0,
+        "hidden": networks.hidden, "bias": networks.bias, "rate": rate, "epsilon": 0.05,
     }  # fmt: skip
-    slack = Relative(0.05)
     return {
         "lppo": Preset(LPPO(tolerance=slack, **proximal), {}, SAFE, 100_000),
         "la2c": Preset(LA2C(tolerance=slack, **on_policy), {}, SAFE, 100_000),

@@ -12,14 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from lexrl import exact, lex
+from lexrl.errors import InputError
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.train import compiled, host, keys
+from lexrl.train import compiled, contract, host, keys
 from lexrl.train.compiled import Chunk, Seat
 from lexrl.train.evaluate import Evaluation, evaluate
 from lexrl.train.keys import Purpose
 from lexrl.train.population import Population, Worlds, members, population
-from lexrl.types import Algorithm, Discrete, Env, InputError
+from lexrl.types import Algorithm, Discrete, Env
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +139,10 @@ def plan(
     members(algorithm, env, chosen)
     several = isinstance(algorithm, Sequence)
     each = [with_order(one, order) for one in (algorithm if several else [algorithm])]
-    for one in each:  # what does not fit this world is said now, before anything is compiled or written
+    # What does not fit is said now, before anything is compiled or written.
+    if not on_host(world):
+        contract.check_world(world, keys.stream(0, Purpose.STEP))
+    for one in each:
         jax.eval_shape(partial(one.init, order.spec(world.spec)), keys.stream(0, Purpose.INIT))
     return Run(each if several else each[0], env, order, tuple(map(int, chosen)), int(steps), chunks)
 

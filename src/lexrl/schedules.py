@@ -8,12 +8,14 @@ sampling.
 import abc
 import math
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from lexrl.types import InputError
+from lexrl.errors import InputError
 
 Count = Any
 """A Python number or an array of counts, from 1 on."""
@@ -129,11 +131,12 @@ def vanishes_against(a: Schedule, b: Schedule) -> bool:
     return a.decay() - b.decay() > 1e-9  # sums of exponents are rounded
 
 
-def as_schedule(rate: Any) -> Schedule:
+def as_schedule(rate: Any, name: str = "rate") -> Schedule:
     """A number is a constant; text is read as people write it: `0.01`, `n^-0.7`, `100/n`, `1 to 0.05 in 1e5`."""
     if isinstance(rate, Schedule):
         return rate
     if not isinstance(rate, str):
+        require_nonnegative(f"the {name}", rate)
         return Constant(float(rate) if isinstance(rate, int) else rate)
     text = rate.strip()
     number = rf"({NUMBER})"
@@ -146,6 +149,11 @@ def as_schedule(rate: Any) -> Schedule:
     if match := re.fullmatch(rf"{number}\s+to\s+{number}\s+in\s+{number}", text):
         return Linear(float(match[1]), float(match[2]), float(match[3]))
     raise InputError(f"The schedule {rate!r} cannot be read; write a number, 'n^-0.7', '100/n' or '1 to 0.05 in 1e5'.")
+
+
+def named(name: str) -> Callable[[Any], Schedule]:
+    """`as_schedule` for a setting, which it then complains about by name."""
+    return partial(as_schedule, name=name)
 
 
 NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"

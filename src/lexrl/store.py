@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexrl.types import InputError
+from lexrl.errors import InputError
 
 
 def new_folder(wanted: pathlib.Path) -> pathlib.Path:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 
+from lexrl.errors import InputError
 from lexrl.lex import Arr, Slack
 from lexrl.schedules import NUMBER, Schedule, require_nonnegative, shown
-from lexrl.types import InputError
 
 
 class Moment(NamedTuple):

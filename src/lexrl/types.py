@@ -15,10 +15,6 @@ Metrics = dict[str, Array]
 """What an update has to tell: named scalars, or one number per objective."""
 
 
-class InputError(ValueError):
-    """The user gave something that cannot work: one sentence with what was given, what is needed, what to try."""
-
-
 class Discrete(NamedTuple):
     """`n` values, the integers 0 .. n-1."""
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import lexrl
-from lexrl import Dual, Networks, nets
+from lexrl import Dual, Networks
 from lexrl.algos.projection import Projection
 from lexrl.run import plan
 from lexrl.schedules import Constant, Linear, Power
@@ -83,6 +83,10 @@ class TestCounts:
             capacity=capacity, warmup=0,
         )  # fmt: skip
         planned(name, capacity=int(instead), warmup=0)  # the advice is good
+
+    @pytest.mark.parametrize("name", Q_NETWORKS)
+    def test_a_double_learner_without_a_target_network(self, name):
+        said(name, "double learner needs a target network", "period is 0", "such as 500", double=True, period=0)
 
     @pytest.mark.parametrize("name", Q_NETWORKS)
     def test_a_warmup_that_never_ends(self, name):
@@ -185,6 +189,13 @@ def test_negative_rates(name, rate):
     said(name, "rate", f"{rate:g}", "0 or more", rate=rate)
 
 
+@pytest.mark.parametrize(
+    ("name", "what"), each(ACTORS, [("critic_rate",)]) + each(["PPO", "A2C", "LPPO", "LA2C"], [("entropy",)])
+)
+def test_negative_rates_are_named(name, what):
+    said(name, f"The {what} is -1", "0 or more", **{what: -1})
+
+
 @pytest.mark.parametrize("text", ["fast", "1e-3 to", "n^2", ""])
 @pytest.mark.parametrize("name", ALL)
 def test_rates_that_cannot_be_read(name, text):
@@ -235,12 +246,10 @@ class TestActions:
             jax.eval_shape(lambda state: algorithm.probabilities(state, jnp.zeros(2)), state)
 
 
-def test_a_rollout_too_long_to_shuffle():
-    algorithm = lexrl.PPO(rollout=2**13, worlds=8, networks=Networks(hidden=()))
-    rows = 2**16
-    with pytest.raises(lexrl.InputError) as error:
-        nets.shuffled(jax.random.key(0), rows, algorithm.minibatches)
-    check(str(error.value), f"{rows} transitions", "too long to shuffle", "fewer steps or worlds")
+@pytest.mark.parametrize("name", MINIBATCHES)
+def test_a_rollout_too_long_to_shuffle(name):
+    said(name, "65536 transitions", "too long to shuffle", "fewer steps or worlds", rollout=2**13, worlds=8)
+    ALL[name](rollout=2**16 - 1, worlds=1, minibatches=1)
 
 
 RANGES = [
@@ -266,3 +275,8 @@ RANGES = [
 def test_numbers_where_they_make_no_sense(name, what, settings):
     with pytest.raises(lexrl.InputError, match=rf"(?i)\b{what}"):
         planned(name, **{key: value() if callable(value) else value for key, value in settings.items()})
+
+
+@pytest.mark.parametrize("name", ["LA2C", "LPPO"])
+def test_differential_values_have_no_level(name):
+    said(name, "limit averages", 'use level="episodes"', average=True, level="critic")

@@ -40,6 +40,10 @@ CASES = [
         lexrl.DQN(**DQN, period=7), lexrl.LDQN(**DQN, period=7, tolerance=0.0), CART, id="dqn with a target network"
     ),
     pytest.param(
+        lexrl.DQN(**DQN, period=7, double=True), lexrl.LDQN(**DQN, period=7, double=True, tolerance=0.0), CART,
+        id="double dqn", marks=slow,
+    ),
+    pytest.param(
         lexrl.DQN(**DQN, period=0), lexrl.LDQN(**DQN, period=0, tolerance=0.0), CART, id="dqn without", marks=slow
     ),
 ]  # fmt: skip
@@ -132,7 +136,7 @@ class TestAnObjectiveTwice:
         single, double = one.init(spec(1), KEY), two.init(spec(2), KEY)
         same_twice = twice(single.net, double.net)
         double = double._replace(net=same_twice, target=same_twice)
-        for i, (mine, theirs) in enumerate(zip(rollouts(20, 1), rollouts(20, 2), strict=True)):
+        for i, (mine, theirs) in enumerate(zip(rollouts(40, 1), rollouts(40, 2), strict=True)):
             single = update(one, single, mine, jax.random.key(i))
             double = update(two, double, theirs, jax.random.key(i))
         expected = np.asarray(single.net.weights[0])

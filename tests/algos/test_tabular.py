@@ -12,9 +12,10 @@ import pytest
 
 import lexrl
 from lexrl import dists
+from lexrl.errors import InputError
 from lexrl.schedules import Constant, Power, glie
 from lexrl.tolerance import Absolute, Adaptive, Relative
-from lexrl.types import Box, Discrete, InputError, Spec, Transition
+from lexrl.types import Box, Discrete, Spec, Transition
 
 RULES = ("q-learning", "sarsa", "expected-sarsa", "double-q")
 KEY = jax.random.key(0)

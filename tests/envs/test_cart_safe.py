@@ -9,7 +9,8 @@ import pytest
 
 import lexrl
 from lexrl.envs.cart_safe import State, cart_safe
-from lexrl.types import Box, InputError
+from lexrl.errors import InputError
+from lexrl.types import Box
 
 
 def simulate(body, force):

@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 import lexrl
-from lexrl.types import Box, InputError
+from lexrl.errors import InputError
+from lexrl.types import Box
 
 WALL = -0.75
 STARTS = np.linspace(-0.6, -0.4, 21)

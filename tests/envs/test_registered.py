@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 import lexrl
 from lexrl.envs import registered
-from lexrl.types import InputError
+from lexrl.errors import InputError
 
 NAMES = ["lexrl/CartSafe-v0", "lexrl/MountainCarSafe-v0", "lexrl/GridNav-v0"]
 SETTINGS = [

@@ -13,8 +13,8 @@ import lexrl
 from lexrl.colours import BLUE, GREEN, INK, ORANGE, RED, WHITE, mix
 from lexrl.envs import drawing
 from lexrl.envs.cart_safe import State
+from lexrl.errors import InputError
 from lexrl.report import film
-from lexrl.types import InputError
 
 
 def where(frame, colour):

@@ -4,9 +4,9 @@ from brute_force import all_values, integer_world, order_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexrl.errors import InputError
 from lexrl.exact import action_gaps, all_orders, critical_slack, evaluate, gap, solve, solve_slack, tolerance_table
 from lexrl.momdp import momdp, random_momdp
-from lexrl.types import InputError
 
 SEEDS = st.integers(0, 10**6)
 

@@ -6,9 +6,9 @@ from brute_force import chain_of, order_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexrl.errors import InputError
 from lexrl.exact import evaluate, evaluate_horizon, solve_horizon
 from lexrl.momdp import momdp, random_momdp
-from lexrl.types import InputError
 
 SEEDS = st.integers(0, 10**6)
 

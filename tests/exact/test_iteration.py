@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexrl
+from lexrl.errors import InputError
 from lexrl.exact import evaluate, iteration, linear, solve
 from lexrl.momdp import momdp, random_momdp
 from lexrl.tolerance import Absolute, Adaptive, Relative, Rounding
-from lexrl.types import InputError
 
 SEEDS = st.integers(0, 10**6)
 

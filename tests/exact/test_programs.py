@@ -13,9 +13,9 @@ from brute_force import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lexrl.errors import InputError
 from lexrl.exact import average_returns, evaluate, solve, solve_average, solve_slack
 from lexrl.momdp import momdp, random_momdp
-from lexrl.types import InputError
 
 SEEDS = st.integers(0, 10**6)
 

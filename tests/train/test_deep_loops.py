@@ -6,20 +6,18 @@ world of its own (clean, or poisoned from some step on), one seed alone, and the
 """
 
 import dataclasses
-from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from poisoned import Poisoned
 
 import lexrl
 from lexrl import per_seed
 from lexrl.order import parse
 from lexrl.train import compiled, host
 from lexrl.train.population import population
-from lexrl.types import Step
 
 CART, ORDER = lexrl.cart_safe(trigonometric=True, max_steps=50), parse("min cost > max reward")
 NETWORKS = lexrl.Networks(hidden=(8,))
@@ -32,28 +30,6 @@ LEARNERS = {
 SEEDS, PLACE, MINE = (4, 3, 9), 1, 3
 STEPS = 960
 NEVER = 10**6
-
-
-class Poisoned(eqx.Module):
-    """A world that pays `poison` from a given step of an episode on, one for each signal."""
-
-    inner: Any
-    since: Any
-    poison: Any
-
-    @property
-    def spec(self):
-        return self.inner.spec
-
-    def reset(self, key):
-        state, obs = self.inner.reset(key)
-        return (state, jnp.int32(0)), obs
-
-    def step(self, state, action, key):
-        inner, clock = state
-        answer = self.inner.step(inner, action, key)
-        signals = jnp.where(clock + 1 >= self.since, self.poison, answer.signals)
-        return Step((answer.state, clock + 1), answer.obs, signals, answer.discount)
 
 
 def world(reward=NEVER, cost=NEVER, poison=float("nan")):

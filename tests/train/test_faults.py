@@ -1,12 +1,11 @@
 """A NaN or an infinity stops the seed it came up in, says where, and leaves every other seed alone; in both loops."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from poisoned import Poisoned
 
 import lexrl
 from lexrl import per_seed
@@ -18,28 +17,6 @@ from lexrl.types import Step
 ORDER = parse("max signal_2 > min signal_1")
 SEEDS = (11, 12, 13)
 NEVER = 10**6
-
-
-class Poisoned(eqx.Module):
-    """A world that pays `poison` from a given step of an episode on, one for each signal."""
-
-    inner: Any
-    since: Any
-    poison: Any
-
-    @property
-    def spec(self):
-        return self.inner.spec
-
-    def reset(self, key):
-        state, obs = self.inner.reset(key)
-        return (state, jnp.int32(0)), obs
-
-    def step(self, state, action, key):
-        inner, clock = state
-        answer = self.inner.step(inner, action, key)
-        signals = jnp.where(clock + 1 >= self.since, self.poison, answer.signals)
-        return Step((answer.state, clock + 1), answer.obs, signals, answer.discount)
 
 
 CLEAN = lexrl.random_world(1, states=5, actions=3, successors=2, max_steps=100)

@@ -15,9 +15,10 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl.algos import actor_critic as ac
+from lexrl.algos import checks
 from lexrl.algos.actor_critic import Evidence, Learner, Networks
 from lexrl.nets import Actor
-from lexrl.schedules import Constant, Schedule, as_schedule
+from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 
 
@@ -40,18 +41,19 @@ class A2C(eqx.Module):
     """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
     rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The actor's step size, by the number of updates."""
-    critic_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
     """The critic's step size."""
-    entropy: Schedule = eqx.field(converter=as_schedule, default=Constant(0.0))
+    entropy: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
     """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     networks: Networks = Networks()
 
     def __check_init__(self):
-        ac.require_ranges(self)
-        ac.require_positive(rollout=self.rollout, worlds=self.worlds)
+        checks.require_ranges(self)
+        checks.require_choices(self)
+        checks.require_positive(rollout=self.rollout, worlds=self.worlds)
 
     def init(self, spec: Spec, key: Array) -> State:
-        ac.require_one_objective("A2C", "LA2C", spec)
+        checks.require_one_objective("A2C", "LA2C", spec)
         return State(self.networks.start(spec, key, self.worlds))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:

@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 
 from lexrl import nets, returns
 from lexrl.dists import Categorical, Distribution
+from lexrl.errors import InputError
 from lexrl.nets import MLP, Activation, Actor, Memory, Optimiser
 from lexrl.returns import Track
-from lexrl.tolerance import Tolerances, needs_spread
-from lexrl.types import Box, Discrete, InputError, Spec, Transition
+from lexrl.types import Box, Discrete, Spec, Transition
 
 
 class Networks(eqx.Module):
@@ -252,55 +252,3 @@ def of_action(values: Float[Array, "*batch M A"], action: Int[Array, "*batch"]) 
 def per_objective(value: Any, objectives: int) -> Float[Array, " M"]:
     """One number for all objectives, or one each, as an array."""
     return jnp.broadcast_to(jnp.asarray(value, jnp.float32), (objectives,))
-
-
-def require_one_objective(name: str, instead: str, spec: Spec) -> None:
-    """Complain if an algorithm for one objective is given several."""
-    if len(spec.objectives) != 1:
-        raise InputError(
-            f"{name} optimises one objective, but the order has {len(spec.objectives)} ({', '.join(spec.objectives)}); "
-            f"order one of them, or use {instead}."
-        )
-
-
-def check_lengths(algorithm: Any, objectives: int) -> None:
-    """Complain about settings given one each, for another number of objectives."""
-    for name in ("gamma", "tolerance", "update_tolerance", "scale"):
-        given = getattr(algorithm, name, None)
-        if isinstance(given, tuple) and len(given) != objectives:
-            raise InputError(
-                f"{name} has {len(given)} entries for {objectives} objectives; give one for all, or one each."
-            )
-
-
-def require_plain_tolerance(tolerance: Tolerances) -> None:
-    """Complain about a tolerance that follows the errors of a table's estimates."""
-    if needs_spread(tolerance):
-        raise InputError(
-            "An adaptive tolerance needs the errors of the estimates, which a network does not keep; "
-            "use an absolute or relative one, or one times a schedule."
-        )
-
-
-def require_ranges(algorithm: Any) -> None:
-    """Complain about numbers of an algorithm that lie where they make no sense; traced ones pass."""
-    for name, text, fits in (
-        ("gamma", "in [0, 1]", lambda x: 0 <= x <= 1),
-        ("trace", "in [0, 1]", lambda x: 0 <= x <= 1),
-        ("clip", "above 0", lambda x: x > 0),
-        ("divergence", "above 0", lambda x: x > 0),
-        ("scale", "above 0", lambda x: x > 0),
-        ("period", "0 or more", lambda x: x >= 0),
-        ("warmup", "0 or more", lambda x: x >= 0),
-    ):
-        given = getattr(algorithm, name, None)
-        for one in given if isinstance(given, tuple) else (given,):
-            if isinstance(one, int | float) and not fits(one):
-                raise InputError(f"{name} is {given}; it must be {text}.")
-
-
-def require_positive(**counts: int) -> None:
-    """Complain about a count below 1."""
-    for name, count in counts.items():
-        if count < 1:
-            raise InputError(f"{name} is {count}; it must be 1 or more.")

@@ -1,6 +1,9 @@
 """DQN (Mnih et al. 2015): Q-learning with a network, a replay buffer and a target network. One objective.
 
-Q(s, a)  moves towards  r + gamma max_b Q_target(s', b),        nothing after the + where the task ended
+    Q(s, a)  moves towards  r + gamma Q_target(s', argmax_b Q'(s', b)),        nothing after the + where the task ended
+
+where Q' is the target network itself or, for Double DQN (van Hasselt et al. 2016), the network that learns: the maximum
+of estimates is too high on average, and two networks seldom err on the same action.
 """
 
 from collections.abc import Callable
@@ -9,16 +12,19 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optax
 from jax import Array
 from jaxtyping import Float, Int
 
 from lexrl import dists, nets, replay
 from lexrl.algos import actor_critic as ac
+from lexrl.algos import checks
 from lexrl.backend import once
+from lexrl.errors import InputError
 from lexrl.nets import MLP, Activation, Memory, Optimiser
 from lexrl.replay import Replay
-from lexrl.schedules import Constant, Schedule, as_schedule
-from lexrl.types import Discrete, InputError, Metrics, Spec, Transition
+from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.types import Discrete, Metrics, Spec, Transition
 
 
 class State(NamedTuple):
@@ -50,11 +56,13 @@ class DQN(eqx.Module):
     """Transitions to collect before learning."""
     period: int = eqx.field(static=True, default=500)
     """Gradient steps between renewals of the target network; 0: no target network."""
+    double: bool = eqx.field(static=True, default=False)
+    """Let the network choose the action whose value the target network gives."""
     gamma: float = 0.99
     """Discount."""
     rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """Step size, by the number of gradient steps."""
-    epsilon: Schedule = eqx.field(converter=as_schedule, default=Constant(0.05))
+    epsilon: Schedule = eqx.field(converter=named("epsilon"), default=Constant(0.05))
     """Share of random actions, by the number of environment steps."""
     scale: float = 1.0
     """About how large returns are: the network computes in these units."""
@@ -69,7 +77,7 @@ class DQN(eqx.Module):
         check_sizes(self)
 
     def init(self, spec: Spec, key: Array) -> State:
-        ac.require_one_objective("DQN", "LDQN", spec)
+        checks.require_one_objective("DQN", "LDQN", spec)
         return start(self, spec, key)
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
@@ -83,11 +91,17 @@ class DQN(eqx.Module):
         return (1.0 - epsilon) * (best / best.sum()) + epsilon / q.shape[-1]
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        return fit(self, state, rollout, key, lambda q, time: (q.max(axis=-1), {}))
+        return fit(self, state, rollout, key, lambda q, value, time: (best_of(q, value), {}))
 
 
-Bootstrap = Callable[[Float[Array, "B M A"], Array], tuple[Float[Array, "B M"], Metrics]]
-"""The values of successors, from their q-values and the number of updates; and what is worth watching."""
+Bootstrap = Callable[[Float[Array, "B M A"], Float[Array, "B M A"], Array], tuple[Float[Array, "B M"], Metrics]]
+"""The values of successors, from q-values that choose, q-values that count, and the number of updates; and what is
+worth watching."""
+
+
+def best_of(q: Float[Array, "*batch A"], value: Float[Array, "*batch A"]) -> Float[Array, "*batch"]:
+    """The value of the action that `q` prefers."""
+    return jnp.take_along_axis(value, jnp.argmax(q, axis=-1)[..., None], axis=-1)[..., 0]
 
 
 def start(settings: Any, spec: Spec, key: Array) -> State:
@@ -122,12 +136,14 @@ def fit(settings: Any, state: State, rollout: Transition, key: Array, bootstrap:
         seen = replay.draw(kept, key, settings.batch)
         seen = once(seen, carry.updates >= 0)
         source = carry.net if carry.target is None else carry.target
-        boot, metrics = bootstrap(source(seen.next_obs) * scale[:, None], carry.updates + 1)
+        value = source(seen.next_obs) * scale[:, None]
+        q = carry.net(seen.next_obs) * scale[:, None] if settings.double else value
+        boot, metrics = bootstrap(q, value, carry.updates + 1)
         goal = (seen.reward + gamma * seen.discount[:, None] * boot) / scale
 
         def loss(net: MLP) -> tuple[Array, Metrics]:
             q = ac.of_action(net(seen.obs), seen.action)
-            each = jnp.mean(huber(q - goal), axis=0)
+            each = jnp.mean(optax.huber_loss(q, goal), axis=0)
             size = scale * jnp.mean(jnp.abs(q - goal), axis=0)
             return each.sum(), {"loss": each, "td_error": size, "value": scale * q.mean(axis=0)}
 
@@ -152,18 +168,13 @@ def fit(settings: Any, state: State, rollout: Transition, key: Array, bootstrap:
     return learner._replace(replay=kept), jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
 
 
-def huber(error: Array) -> Array:
-    """Half the square of small errors, the size of large ones."""
-    size = jnp.abs(error)
-    return jnp.where(size <= 1, 0.5 * error**2, size - 0.5)
-
-
 def check_sizes(settings: Any) -> None:
     """Complain about sizes that do not fit together."""
-    ac.require_positive(
+    checks.require_positive(
         rollout=settings.rollout, worlds=settings.worlds, batch=settings.batch, updates=settings.updates
     )
-    ac.require_ranges(settings)
+    checks.require_ranges(settings)
+    checks.require_choices(settings)
     nets.require_widths(settings.hidden)
     first = settings.epsilon(1)
     if isinstance(first, int | float) and first > 1:
@@ -175,6 +186,8 @@ def check_sizes(settings: Any) -> None:
             f"steps in {settings.worlds} worlds); make the capacity a multiple, such as "
             f"{max(1, settings.capacity // block) * block}."
         )
+    if settings.double and not settings.period:
+        raise InputError("A double learner needs a target network, but the period is 0; give one, such as 500.")
     if settings.warmup > settings.capacity:
         raise InputError(
             f"Learning is to begin after {settings.warmup} transitions, but the buffer holds {settings.capacity}."

@@ -18,11 +18,12 @@ from jaxtyping import Float
 
 from lexrl import dual
 from lexrl.algos import actor_critic as ac
+from lexrl.algos import checks
 from lexrl.algos.a2c import improve
 from lexrl.algos.actor_critic import Evidence, Learner, Networks
 from lexrl.dual import Dual, Sample
 from lexrl.nets import Actor
-from lexrl.schedules import Constant, Schedule, as_schedule
+from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 
@@ -47,9 +48,9 @@ class LA2C(eqx.Module):
     """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
     rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The actor's step size, by the number of updates."""
-    critic_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
     """The critic's step size."""
-    entropy: Schedule = eqx.field(converter=as_schedule, default=Constant(0.0))
+    entropy: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
     """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """What an objective's return may lose for the next one: one, or one each."""
@@ -65,13 +66,15 @@ class LA2C(eqx.Module):
     networks: Networks = Networks()
 
     def __check_init__(self):
-        ac.require_ranges(self)
-        ac.require_positive(rollout=self.rollout, worlds=self.worlds)
-        ac.require_plain_tolerance(self.tolerance)
+        checks.require_ranges(self)
+        checks.require_choices(self)
+        checks.require_positive(rollout=self.rollout, worlds=self.worlds)
+        checks.require_plain_tolerance(self.tolerance)
+        checks.require_levels(self)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
-        ac.check_lengths(self, m)
+        checks.check_lengths(self, m)
         self.dual.check(m)
         learner = self.networks.start(spec, key, self.worlds)
         return State(learner, self.dual.start(m, learner.actor))

@@ -2,7 +2,8 @@
 
     Q_i(s, a)  moves towards  r_i + gamma_i max_{b in D_{i-1}(s')} Q_i(s', b)        for every objective i
 
-where the admissible sets D are those of the target network at s', with the update's tolerance. Actions are picked by
+where Q and the admissible sets D at s' are the target network's, with the update's tolerance; as a double learner, the
+network itself forms the sets and chooses b, and the target network gives its value. Actions are picked by
 lexicographic epsilon-greedy (Algorithm 1) on the network. With one objective and tolerance 0 this is DQN, to the last
 bit.
 """
@@ -14,9 +15,10 @@ from jaxtyping import Float
 
 from lexrl import dists, lex
 from lexrl.algos import actor_critic as ac
-from lexrl.algos.dqn import State, check_sizes, fit, start
+from lexrl.algos import checks
+from lexrl.algos.dqn import State, best_of, check_sizes, fit, start
 from lexrl.nets import Activation, Optimiser
-from lexrl.schedules import Constant, Schedule, as_schedule
+from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, slack
 from lexrl.types import Metrics, Spec, Transition
 
@@ -38,11 +40,13 @@ class LDQN(eqx.Module):
     """Transitions to collect before learning."""
     period: int = eqx.field(static=True, default=500)
     """Gradient steps between renewals of the target network; 0: no target network."""
+    double: bool = eqx.field(static=True, default=False)
+    """Let the network choose the action whose value the target network gives."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
     rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """Step size, by the number of gradient steps."""
-    epsilon: Schedule = eqx.field(converter=as_schedule, default=Constant(0.05))
+    epsilon: Schedule = eqx.field(converter=named("epsilon"), default=Constant(0.05))
     """Share of random actions, by the number of environment steps."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01))
     """What an objective's value may lose for the next one at a state: 0.01, 5%, '0.01 + 5%'; one, or one each."""
@@ -61,12 +65,12 @@ class LDQN(eqx.Module):
 
     def __check_init__(self):
         check_sizes(self)
-        ac.require_plain_tolerance(self.tolerance)
+        checks.require_plain_tolerance(self.tolerance)
         if self.update_tolerance is not None:
-            ac.require_plain_tolerance(self.update_tolerance)
+            checks.require_plain_tolerance(self.update_tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
-        ac.check_lengths(self, len(spec.objectives))
+        checks.check_lengths(self, len(spec.objectives))
         return start(self, spec, key)
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
@@ -78,10 +82,12 @@ class LDQN(eqx.Module):
         return lex.epsilon_greedy(self.values(state, obs), self._slack(state.updates + 1), epsilon)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        def lexmax(q: Float[Array, "B M A"], time: Array) -> tuple[Float[Array, "B M"], Metrics]:
-            sets, best = lex.levels(q, self._slack(time, update=True))
+        def lexmax(
+            q: Float[Array, "B M A"], value: Float[Array, "B M A"], time: Array
+        ) -> tuple[Float[Array, "B M"], Metrics]:
+            sets = lex.levels(q, self._slack(time, update=True)).sets
             sizes = sets[:, 1:].sum(axis=-1).astype(jnp.float32).mean(axis=0)
-            return best, {"admissible": sizes}
+            return best_of(jnp.where(sets[:, :-1], q, -jnp.inf), value), {"admissible": sizes}
 
         return fit(self, state, rollout, key, lexmax)
 

@@ -17,10 +17,12 @@ from jaxtyping import Float
 
 from lexrl import nets
 from lexrl.algos import actor_critic as ac
+from lexrl.algos import checks
 from lexrl.algos.actor_critic import Evidence, Learner, Networks
+from lexrl.errors import InputError
 from lexrl.nets import Actor
-from lexrl.schedules import Constant, Schedule, as_schedule
-from lexrl.types import InputError, Metrics, Spec, Transition
+from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.types import Metrics, Spec, Transition
 
 Surrogate = Literal["clipped", "penalised"]
 
@@ -49,7 +51,7 @@ class PPO(eqx.Module):
     """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
     rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The actor's step size, by the number of updates."""
-    critic_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
     """The critic's step size."""
     surrogate: Surrogate = eqx.field(static=True, default="clipped")
     """Keep near the old policy by clipping the ratio, or by a KL penalty."""
@@ -57,16 +59,17 @@ class PPO(eqx.Module):
     """How far the ratio may go from 1."""
     divergence: float = 0.01
     """The KL divergence the penalty aims at."""
-    entropy: Schedule = eqx.field(converter=as_schedule, default=Constant(0.0))
+    entropy: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
     """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     networks: Networks = Networks()
 
     def __check_init__(self):
-        ac.require_ranges(self)
+        checks.require_ranges(self)
+        checks.require_choices(self)
         check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
 
     def init(self, spec: Spec, key: Array) -> State:
-        ac.require_one_objective("PPO", "LPPO", spec)
+        checks.require_one_objective("PPO", "LPPO", spec)
         return State(self.networks.start(spec, key, self.worlds), jnp.float32(1.0))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
@@ -119,8 +122,7 @@ def improve(
         learner, losses = ac.move_critic(settings.networks, learner, part, settings.critic_rate(learner.time))
         return learner, metrics | {"critic_loss": losses}
 
-    orders = jax.vmap(lambda key: nets.shuffled(key, advantage.shape[0], settings.minibatches))
-    rows = orders(jax.random.split(key, settings.epochs)).reshape(settings.epochs * settings.minibatches, -1)
+    rows = nets.minibatches(key, advantage.shape[0], settings.epochs, settings.minibatches)
     learner, metrics = jax.lax.scan(step, learner, rows)
     divergence = jnp.mean(learner.actor(seen.obs).kl(seen.policy))
     return learner, divergence, jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics) | {"kl": divergence}
@@ -140,8 +142,9 @@ def adapted(kappa: Array, divergence: Array, wanted: Any) -> Array:
 
 
 def check_minibatches(rollout: int, worlds: int, minibatches: int, epochs: int) -> None:
-    """Complain about a rollout that minibatches do not divide."""
-    ac.require_positive(rollout=rollout, worlds=worlds, minibatches=minibatches, epochs=epochs)
+    """Complain about a rollout that minibatches do not divide, or that is too long to shuffle."""
+    checks.require_positive(rollout=rollout, worlds=worlds, minibatches=minibatches, epochs=epochs)
+    nets.require_shuffled(rollout * worlds)
     if rollout * worlds % minibatches:
         raise InputError(
             f"{rollout} steps in {worlds} worlds make {rollout * worlds} transitions, which {minibatches} minibatches "

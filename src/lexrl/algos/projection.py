@@ -18,11 +18,12 @@ from jaxtyping import Float
 
 from lexrl import dual, lex, nets
 from lexrl.algos import actor_critic as ac
+from lexrl.algos import checks
 from lexrl.algos.actor_critic import Evidence, Learner, Networks
 from lexrl.algos.ppo import check_minibatches, surrogate
 from lexrl.dual import Dual
 from lexrl.nets import Actor
-from lexrl.schedules import Constant, Schedule, as_schedule
+from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 
@@ -51,7 +52,7 @@ class Projection(eqx.Module):
     """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
     rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The actor's step size, by the number of updates."""
-    critic_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
     """The critic's step size."""
     clip: float = 0.2
     """How far the ratio may go from 1."""
@@ -62,13 +63,14 @@ class Projection(eqx.Module):
     networks: Networks = Networks()
 
     def __check_init__(self):
-        ac.require_ranges(self)
+        checks.require_ranges(self)
+        checks.require_choices(self)
         check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
-        ac.require_plain_tolerance(self.tolerance)
+        checks.require_plain_tolerance(self.tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
-        ac.check_lengths(self, m)
+        checks.check_lengths(self, m)
         self.dual.check(m)
         learner = self.networks.start(spec, key, self.worlds)
         return State(learner, self.dual.start(m, learner.actor))
@@ -97,8 +99,7 @@ class Projection(eqx.Module):
             learner, losses = ac.move_critic(self.networks, learner, part, self.critic_rate(learner.time))
             return learner, {"weight": weights, "entropy": entropy, "critic_loss": losses}
 
-        orders = jax.vmap(lambda key: nets.shuffled(key, each.shape[0], self.minibatches))
-        rows = orders(jax.random.split(key, self.epochs)).reshape(self.epochs * self.minibatches, -1)
+        rows = nets.minibatches(key, each.shape[0], self.epochs, self.minibatches)
         learner, metrics = jax.lax.scan(step, learner, rows)
         metrics = jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
         after = self.dual.observe(state.dual, dual.from_episodes(seen.passage), self.tolerance)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from lexrl import dists
-from lexrl.algos import actor_critic as ac
+from lexrl.algos import checks
 from lexrl.types import Discrete, Metrics, Spec, Transition
 
 
@@ -32,7 +32,7 @@ class Random(eqx.Module):
     """Steps of each world between two looks at the clock."""
 
     def __check_init__(self):
-        ac.require_positive(rollout=self.rollout, worlds=self.worlds)
+        checks.require_positive(rollout=self.rollout, worlds=self.worlds)
 
     def init(self, spec: Spec, key: Array) -> State:
         if isinstance(spec.action, Discrete):

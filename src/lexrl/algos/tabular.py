@@ -24,10 +24,12 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from lexrl import dists, lex
+from lexrl.algos import checks
 from lexrl.backend import once
-from lexrl.schedules import Constant, Schedule, as_schedule
+from lexrl.errors import InputError
+from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, needs_spread, slack
-from lexrl.types import Discrete, InputError, Metrics, Spec, Transition
+from lexrl.types import Discrete, Metrics, Spec, Transition
 
 Rule = Literal["q-learning", "sarsa", "expected-sarsa", "double-q"]
 
@@ -35,7 +37,7 @@ Rule = Literal["q-learning", "sarsa", "expected-sarsa", "double-q"]
 class EpsilonGreedy(eqx.Module):
     """Lexicographic epsilon-greedy (Algorithm 1): epsilon as a schedule in n(s), the visits to the state."""
 
-    epsilon: Schedule = eqx.field(converter=as_schedule, default=Constant(0.05))
+    epsilon: Schedule = eqx.field(converter=named("epsilon"), default=Constant(0.05))
 
     def __str__(self) -> str:
         return f"epsilon {self.epsilon}"
@@ -47,7 +49,7 @@ class EpsilonGreedy(eqx.Module):
 class Softmax(eqx.Module):
     """Lexicographic softmax: the temperature as a schedule in n(s), the visits to the state."""
 
-    temperature: Schedule = eqx.field(converter=as_schedule, default=Constant(0.05))
+    temperature: Schedule = eqx.field(converter=named("temperature"), default=Constant(0.05))
 
     def __str__(self) -> str:
         return f"softmax {self.temperature}"
@@ -91,7 +93,7 @@ class Tabular(eqx.Module):
     """Which update rule; on the command line the name of the algorithm says it."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
-    alpha: Schedule = eqx.field(converter=as_schedule, default=Constant(0.01))
+    alpha: Schedule = eqx.field(converter=named("alpha"), default=Constant(0.01))
     """Learning rate, in the visits n to a state and action: 0.01, n^-0.7, 10/n, 1 to 0.01 in 1e5."""
     bandit: Bandit = eqx.field(converter=as_bandit, default=EpsilonGreedy())
     """How actions are picked while learning: 'epsilon 0.05' or 'softmax 0.1', in the visits n to a state."""
@@ -106,9 +108,8 @@ class Tabular(eqx.Module):
     """First Q-values: one for all objectives, or one each; high ones make the learner explore."""
 
     def __check_init__(self):
-        each = self.gamma if isinstance(self.gamma, tuple) else (self.gamma,)
-        if any(isinstance(one, int | float) and not 0 <= one <= 1 for one in each):
-            raise InputError(f"Gamma is {self.gamma}; a discount lies in [0, 1].")
+        checks.require_ranges(self)
+        checks.require_choices(self)
 
     @property
     def rollout(self) -> int:
@@ -125,7 +126,7 @@ class Tabular(eqx.Module):
                 f"{spec.action}: use a learner with a network, or a discrete version of the world."
             )
         n_objectives = len(spec.objectives)
-        self._check_lengths(n_objectives)
+        checks.check_lengths(self, n_objectives)
         copies, n_states, n_actions = 2 if self.rule == "double-q" else 1, spec.observation.n, spec.action.n
         first = jnp.broadcast_to(jnp.asarray(self.initial, jnp.float32), (n_objectives,))
         table = jnp.broadcast_to(first[:, None], (copies, n_states, n_objectives, n_actions))
@@ -221,14 +222,6 @@ class Tabular(eqx.Module):
         return needs_spread(self.tolerance) or (
             self.update_tolerance is not None and needs_spread(self.update_tolerance)
         )
-
-    def _check_lengths(self, n_objectives: int) -> None:
-        for name in ("gamma", "initial", "tolerance", "update_tolerance"):
-            given = getattr(self, name)
-            if isinstance(given, tuple) and len(given) != n_objectives:
-                raise InputError(
-                    f"{name} has {len(given)} entries for {n_objectives} objectives; give one for all, or one each."
-                )
 
 
 def q_learning(**settings: Any) -> Tabular:

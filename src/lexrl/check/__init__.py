@@ -9,9 +9,9 @@ from typing import Any
 from lexrl.algos import LA2C, LDQN, LPPO, Tabular
 from lexrl.check import policies, values
 from lexrl.check.conditions import Condition, Guarantee, Verdict
+from lexrl.errors import InputError
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 __all__ = ["Condition", "Guarantee", "Verdict", "check"]
 

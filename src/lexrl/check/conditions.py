@@ -62,3 +62,9 @@ def bounded(world: Any, process: MOMDP | None) -> Condition:
         noise = f"{largest}, but Gaussian noise is unbounded (its variance is finite, which is what the proof uses)"
         return Condition(text, "fails", noise)
     return Condition(text, "holds", largest)
+
+
+def none_of(text: str, others: dict[str, bool], otherwise: str) -> Condition:
+    """Fails with all that are true."""
+    found = [what for what, true in others.items() if true]
+    return Condition(text, "fails" if found else "holds", "; ".join(found) or otherwise)

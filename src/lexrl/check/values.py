@@ -7,12 +7,12 @@ import numpy as np
 
 from lexrl import exact, lex
 from lexrl import tolerance as tol
-from lexrl.algos import LDQN, EpsilonGreedy, Tabular
+from lexrl.algos import LDQN, EpsilonGreedy, Tabular, checks
 from lexrl.check.conditions import Condition, Guarantee, Verdict, bounded, finite
 from lexrl.momdp import MOMDP
 from lexrl.order import Order
 from lexrl.schedules import Power, Schedule
-from lexrl.types import Discrete, InputError
+from lexrl.types import Discrete
 
 _PROMISE = "the policy converges to a lexicographically optimal one"
 _GREEDY = "the bandit becomes greedy"
@@ -91,14 +91,8 @@ def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
         return world.ordered(order)
     if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
         return None
-    columns = order.columns(world.spec.objectives)
-    if isinstance(algorithm.gamma, tuple) and len(algorithm.gamma) != len(columns):
-        raise InputError(
-            f"gamma has {len(algorithm.gamma)} entries for {len(columns)} objectives; give one for all, or one each."
-        )
-    each = np.full(len(world.spec.objectives), 0.5)  # a signal outside the order needs some discount, too
-    each[columns] = algorithm.gamma
-    return world.momdp(tuple(each)).ordered(order)
+    checks.check_lengths(algorithm, len(order.objectives))
+    return world.momdp(order.discounts(algorithm.gamma, world.spec.objectives)).ordered(order)
 
 
 def _discounts(process: MOMDP | None) -> Condition:

@@ -15,8 +15,8 @@ from lexrl.cli.names import ALGORITHMS, WORLDS, chosen_preset, learners, registr
 from lexrl.cli.show import complain, console
 from lexrl.cli.solve import Solve, solve
 from lexrl.cli.train import Train, train
+from lexrl.errors import InputError
 from lexrl.presets import Preset
-from lexrl.types import InputError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -27,10 +27,10 @@ from lexrl.algos import (
 from lexrl.algos.tabular import Bandit, as_bandit
 from lexrl.dual import Schedules, as_schedules
 from lexrl.envs import cart_pole, cart_safe, grid_nav, mountain_car_safe, random_world
+from lexrl.errors import InputError
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Tolerances, as_tolerance
-from lexrl.types import InputError
 
 ALGORITHMS: dict[str, Callable[[], Any]] = {
     "q-learning": q_learning,
@@ -91,14 +91,19 @@ def worlds(preset: Preset | None) -> Any:
     def one(name: str, make: Callable[..., Any]) -> Any:
         fits = settings.keys() <= inspect.signature(make).parameters.keys()
         builder = partial(make, **settings) if settings and fits else make
-        return Annotated[type(make()), tyro.conf.subcommand(name, constructor=builder, description=summary(make))]
+        return Annotated[kind(make), tyro.conf.subcommand(name, constructor=builder, description=summary(make))]
 
     return _union([one(*item) for item in WORLDS.items()])
 
 
 def name_of(world: Any) -> str:
     """The name of a world's kind."""
-    return next(name for name, make in WORLDS.items() if type(make()) is type(world))
+    return next(name for name, make in WORLDS.items() if kind(make) is type(world))
+
+
+def kind(make: Callable[..., Any]) -> Any:
+    """The type of what a builder builds, as it says itself."""
+    return get_type_hints(make)["return"]
 
 
 def summary(make: Callable[..., Any]) -> str:

@@ -14,10 +14,10 @@ from lexrl import exact, store
 from lexrl.cli.names import name_of
 from lexrl.cli.show import console, plots
 from lexrl.envs import GridNav
+from lexrl.errors import InputError
 from lexrl.exact import SlackPoint, Solution
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 World = TypeVar("World")
 

@@ -1,9 +1,12 @@
 """`lexrl train ALGORITHM WORLD`: one learner for each seed, all of them at once."""
 
+import contextlib
 import dataclasses
 import pathlib
 import shlex
+import signal
 import sys
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -15,7 +18,6 @@ from lexrl.cli.names import name_of
 from lexrl.cli.show import console, plots, progress, seeds_table
 from lexrl.cli.solve import world_map
 from lexrl.envs import GridNav
-from lexrl.order import Order
 from lexrl.presets import Preset
 from lexrl.run import Result, execute, plan
 from lexrl.types import Discrete
@@ -65,8 +67,8 @@ def train(command: Train[Any, Any], algorithm: str, preset: Preset | None) -> No
     folder = store.new_folder(command.out)
     settings = f" ({command.preset} settings)" if preset is not None else ""
     title = f"{algorithm} on {name}: {run.order}{settings}"
-    with progress(title, run.steps, run.order) as watch:
-        result = execute(run, watch)
+    with heeding_interrupts() as heed, progress(title, run.steps, run.order) as show:
+        result = execute(run, lambda chunk: heed() or show(chunk))
     played = result.evaluate(command.episodes).returns.mean(axis=1)
     console.print(seeds_table(f"Greedy policies, {command.episodes} fresh episodes each", run.order, played))
     worth = _exactly(command, result, folder, algorithm)
@@ -77,13 +79,37 @@ def train(command: Train[Any, Any], algorithm: str, preset: Preset | None) -> No
     console.print(f"Pictures and numbers are in [bold]{folder}[/bold].")
 
 
+@contextlib.contextmanager
+def heeding_interrupts() -> Iterator[Callable[[], None]]:
+    """Ctrl-C stops at once, or when the function given is called next.
+
+    An interrupt can arrive inside a callback or a destructor, from which Python lets no exception out; so it is kept.
+    """
+    arrived = False
+
+    def interrupt(*_: Any) -> None:
+        nonlocal arrived
+        arrived = True
+        raise KeyboardInterrupt
+
+    def heed() -> None:
+        if arrived:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield heed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _exactly(command: Train[Any, Any], result: Result, folder: pathlib.Path, algorithm: str) -> np.ndarray | None:
     """What the greedy policies are worth exactly, next to the optimum, where the world is finite; and a map."""
     world, run = command.world, result.run
     if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
         return None
     gamma = getattr(command.algorithm, "gamma", 0.99)
-    process = world.momdp(_signal_gammas(gamma, world, run.order))
+    process = world.momdp(run.order.discounts(gamma, world.spec.objectives))
     policies = result.policies()
     learned = np.stack([exact.evaluate(process, policy, run.order).returns for policy in policies])
     optimum = run.order.unsigned(exact.solve(process, run.order).returns)
@@ -93,16 +119,6 @@ def _exactly(command: Train[Any, Any], result: Result, folder: pathlib.Path, alg
         title = f"Learned by {algorithm}, seed {run.seeds[0]}: {run.order}"
         store.write_bytes(folder / "map.png", world_map(world, process, policies[0], title))
     return worth
-
-
-def _signal_gammas(gamma: Any, world: Any, order: Order) -> Any:
-    """The learner's discounts, one for each objective, as the world's, one for each signal."""
-    if not isinstance(gamma, tuple):
-        return gamma
-    each = [0.0] * len(world.spec.objectives)  # a signal outside the order is not looked at
-    for column, one in zip(order.columns(world.spec.objectives), gamma, strict=True):
-        each[column] = one
-    return tuple(each)
 
 
 def _write_training(

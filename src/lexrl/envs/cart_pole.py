@@ -11,7 +11,8 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs.cart_safe import FORCE, TRACK, euler
-from lexrl.types import Box, Discrete, InputError, Spec, Step
+from lexrl.errors import InputError
+from lexrl.types import Box, Discrete, Spec, Step
 
 LEAN = np.float32(12 * np.pi / 180)
 

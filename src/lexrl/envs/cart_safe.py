@@ -23,7 +23,8 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from lexrl.envs import drawing
-from lexrl.types import Box, Discrete, InputError, Spec, Step
+from lexrl.errors import InputError
+from lexrl.types import Box, Discrete, Spec, Step
 
 CART_MASS, POLE_MASS, HALF_LENGTH, GRAVITY, FORCE, SECONDS = 1.0, 0.1, 0.5, 9.8, 10.0, 0.02
 SAFE, TRACK = 1.0, 2.4

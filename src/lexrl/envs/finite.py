@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from jax import Array
 
 from lexrl.backend import once
+from lexrl.errors import InputError
 from lexrl.momdp import MOMDP, from_outcomes
-from lexrl.types import Discrete, InputError, Spec, Step
+from lexrl.types import Discrete, Spec, Step
 
 
 class FiniteWorld(eqx.Module):

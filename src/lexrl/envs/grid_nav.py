@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from jax import Array
 
 from lexrl.envs import drawing
+from lexrl.errors import InputError
 from lexrl.momdp import MOMDP, from_outcomes
-from lexrl.types import Box, Discrete, InputError, Spec, Step
+from lexrl.types import Box, Discrete, Spec, Step
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 """Up, right, down, left, as (row, column)."""

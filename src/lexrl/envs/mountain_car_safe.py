@@ -21,7 +21,8 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl.envs import drawing
-from lexrl.types import Box, InputError, Spec, Step
+from lexrl.errors import InputError
+from lexrl.types import Box, Spec, Step
 
 POWER, SLOPE = 0.0015, 0.0025
 LEFT, RIGHT, FASTEST, GOAL = -1.2, 0.6, 0.07, 0.45

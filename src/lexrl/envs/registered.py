@@ -19,7 +19,8 @@ from jax import Array
 from lexrl.envs.cart_safe import cart_safe
 from lexrl.envs.grid_nav import grid_nav
 from lexrl.envs.mountain_car_safe import mountain_car_safe
-from lexrl.types import Box, Discrete, Env, InputError, State, Step
+from lexrl.errors import InputError
+from lexrl.types import Box, Discrete, Env, State, Step
 
 
 @runtime_checkable

@@ -10,13 +10,13 @@ from jaxtyping import Float, Int
 
 from lexrl import lex
 from lexrl import tolerance as tol
+from lexrl.errors import InputError
 from lexrl.exact.evaluation import evaluate
 from lexrl.exact.iteration import Solution, solve, tolerances_of
 from lexrl.exact.programs import solve_slack
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 _MOST_ORDERS = 720
 """All orders of six objectives."""

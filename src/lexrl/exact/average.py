@@ -14,13 +14,13 @@ import scipy.sparse.linalg as spl
 from jaxtyping import Float, Int
 from scipy.sparse.csgraph import connected_components
 
+from lexrl.errors import InputError
 from lexrl.exact import linear
 from lexrl.exact.iteration import tolerances_of
 from lexrl.exact.programs import Priced, ProgramSolution, World, leaving, successive
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 _BIAS_PRECISION = 1e-11
 """Biases are trusted to so many digits: nothing like `1 / (1 - gamma)` bounds how a residual adds up in them."""

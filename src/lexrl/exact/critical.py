@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from lexrl.errors import InputError
 from lexrl.exact.audit import without_tolerances
 from lexrl.exact.iteration import solve
 from lexrl.exact.programs import World, discounted, mixture
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 
 class SlackPoint(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from lexrl.errors import InputError
 from lexrl.exact import linear
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order
-from lexrl.types import InputError
 
 
 class Evaluation(NamedTuple):

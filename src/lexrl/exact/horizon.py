@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from lexrl import lex
+from lexrl.errors import InputError
 from lexrl.exact.certificate import distances
 from lexrl.exact.evaluation import evaluate_horizon
 from lexrl.exact.iteration import rounding, tie_width, tolerances_of, widened
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,12 +18,12 @@ from jaxtyping import Bool, Float, Int
 
 from lexrl import lex
 from lexrl import tolerance as tol
+from lexrl.errors import InputError
 from lexrl.exact import linear
 from lexrl.exact.certificate import Certificate, distances
 from lexrl.exact.evaluation import evaluate, require_ends
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 Method = Literal["auto", "dense", "sparse", "iterative", "value"]
 """How a level is solved: policy iteration with the given linear solver (`auto` picks one), or value iteration."""

@@ -21,13 +21,13 @@ from jaxtyping import Bool, Float, Int
 from scipy.optimize import linprog
 
 from lexrl import tolerance as tol
+from lexrl.errors import InputError
 from lexrl.exact import linear
 from lexrl.exact.evaluation import evaluate, require_ends
 from lexrl.exact.iteration import optimise, reach, single, tie_width, tolerances_of
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.types import InputError
 
 _PRICE_PRECISION = 1e-9
 """Relative precision of the prices HiGHS returns."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
-from lexrl.types import InputError
+from lexrl.errors import InputError
 
 Frames = Sequence[np.ndarray] | np.ndarray
 

@@ -17,11 +17,12 @@ import numpy as np
 from jax import Array
 
 from lexrl.backend import once
+from lexrl.errors import InputError
 from lexrl.order import Order
 from lexrl.train import keys
 from lexrl.train.keys import Purpose
 from lexrl.train.population import Population, Worlds, over_members, population, rewards
-from lexrl.types import Algorithm, Env, InputError, Metrics, Numbers, State, Transition
+from lexrl.types import Algorithm, Env, Metrics, Numbers, State, Transition
 
 
 class Fault(NamedTuple):
@@ -56,6 +57,10 @@ class Tally(NamedTuple):
     lengths: Numbers
     updates: Numbers
     metrics: Metrics
+
+
+OF_RETURNS = frozenset({"level", "floor", "value"})
+"""A learner's own numbers that stand for returns, and are therefore shown in the user's signs."""
 
 
 class Chunk(NamedTuple):
@@ -223,7 +228,8 @@ def each_world(function: Callable[..., Any], n: int) -> Callable[..., Any]:
         return jax.vmap(function)
 
     def alone(*arguments: Any) -> Any:
-        return jax.tree.map(lambda leaf: leaf[None], function(*jax.tree.map(lambda leaf: leaf[0], arguments)))
+        answer = function(*jax.tree.map(lambda leaf: leaf[0], arguments))
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], answer)
 
     return alone
 
@@ -276,5 +282,6 @@ def summary(tally: Tally, order: Order) -> dict[str, np.ndarray]:
             "length": tally.lengths / tally.episodes,
         }
         for name, total in tally.metrics.items():
-            means[name] = np.asarray(total) / tally.updates.reshape(-1, *[1] * (total.ndim - 1))
+            mean = np.asarray(total) / tally.updates.reshape(-1, *[1] * (total.ndim - 1))
+            means[name] = order.unsigned(mean) if name in OF_RETURNS else mean
     return {"episodes": np.asarray(tally.episodes), **means}

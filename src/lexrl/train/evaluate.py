@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lexrl.errors import InputError
 from lexrl.train import keys
 from lexrl.train.keys import Purpose
 from lexrl.train.population import Population, over_members, rewards
-from lexrl.types import Algorithm, Env, InputError, State
+from lexrl.types import Algorithm, Env, State
 
 
 class Evaluation(NamedTuple):

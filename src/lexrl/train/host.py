@@ -2,8 +2,9 @@
 
 It is the compiled loop with the world outside: same keys, same order of events, same bookkeeping, so that on the same
 world both give the same numbers. Members run one after the other. A world written in JAX is compiled step by step; any
-other object with `spec`, `reset(key)` and `step(state, action, key)` is called as it is; if it says
-`own_generator = True`, it gets a key only at its resets, and there also the state its last episode ended in.
+other object with `spec`, `reset(key)` and `step(state, action, key)` is called as it is. If it says
+`own_generator = True`, it gets a key only at its resets, and there also the state its last episode ended in; it is
+asked to `close(state)` in the end; and a step may answer `cut = True` besides: the episode is over, the task is not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.train import keys
+from lexrl.train import contract, keys
 from lexrl.train.compiled import (
     Chunk,
     Fault,
@@ -33,7 +35,7 @@ from lexrl.train.compiled import (
 from lexrl.train.evaluate import Evaluation
 from lexrl.train.keys import Purpose
 from lexrl.train.population import Population, Worlds, members, number
-from lexrl.types import Algorithm, Env, InputError, Spec, Step, Transition
+from lexrl.types import Algorithm, Env, Spec, Step, Transition
 
 
 class Member(eqx.Module):
@@ -100,13 +102,17 @@ def train(
     seats = [_start(one, world, order.spec(spec)) for one, world in zip(people, worlds, strict=True)]
     per_iteration = each[0].rollout * each[0].worlds
     done, tallies = 0, [None] * len(people)
-    for stop in stops(-(-steps // per_iteration), chunks):
-        parts = [_chunk(*part, stop - done) for part in zip(people, worlds, seats, tallies, strict=True)]
-        seats, tallies, done = [seat for seat, _ in parts], [tally for _, tally in parts], stop
-        tally = jax.tree.map(lambda *leaves: np.stack(leaves), *tallies)
-        together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[seat._replace(world=None) for seat in seats])
-        faults = complaints(together.fault, seeds, order)
-        yield Chunk(done * per_iteration, together, summary(tally, order), faults)
+    try:
+        for stop in stops(-(-steps // per_iteration), chunks):
+            parts = [_chunk(*part, stop - done) for part in zip(people, worlds, seats, tallies, strict=True)]
+            seats, tallies, done = [seat for seat, _ in parts], [tally for _, tally in parts], stop
+            tally = jax.tree.map(lambda *leaves: np.stack(leaves), *tallies)
+            together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[seat._replace(world=None) for seat in seats])
+            faults = complaints(together.fault, seeds, order)
+            yield Chunk(done * per_iteration, together, summary(tally, order), faults)
+    finally:
+        for world, seat in zip(worlds, seats, strict=True):
+            _close(world, seat.world)
 
 
 def evaluate(
@@ -117,20 +123,29 @@ def evaluate(
         raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
     columns, signs = people.static["columns"], people.static["signs"]
     discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(columns),))
-    played = []
-    for place in range(people.size):
-        algorithm, seed, learner = jax.tree.map(
-            lambda leaf, place=place: jnp.asarray(np.asarray(leaf)[place]),
-            (people.algorithms, people.seeds, learners),
-        )
-        one = Member(algorithm, seed, columns, signs)
-        played.append([_episode(one, env, learner, number, discount, greedy) for number in range(episodes)])
+    played, state = [], None
+    try:
+        for place in range(people.size):
+            algorithm, seed, learner = jax.tree.map(
+                lambda leaf, place=place: jnp.asarray(np.asarray(leaf)[place]),
+                (people.algorithms, people.seeds, learners),
+            )
+            one = Member(algorithm, seed, columns, signs)
+            played.append([])
+            for number in range(episodes):
+                state, *outcome = _episode(one, env, state, learner, number, discount, greedy)
+                played[-1].append(outcome)
+    finally:
+        _close(env, [] if state is None else [state])
     returns, discounted, lengths = (np.array([[one[part] for one in member] for member in played]) for part in range(3))
     return Evaluation(people.order.unsigned(returns), people.order.unsigned(discounted), lengths)
 
 
-def _episode(one: Member, env: Any, learner: Any, number: int, gamma: np.ndarray, greedy: bool) -> tuple[Any, Any, int]:
-    state, obs = _reset(env, _key(one.seed, Purpose.EVALUATE_RESET, number, 0))
+def _episode(
+    one: Member, env: Any, state: Any, learner: Any, number: int, gamma: np.ndarray, greedy: bool
+) -> tuple[Any, Any, Any, int]:
+    """The state an episode ended in, what it paid, without and with discount, and its length."""
+    state, obs = _reset(env, _key(one.seed, Purpose.EVALUATE_RESET, number, 0), state)
     total, worth, weight = np.zeros((3, len(gamma)), np.float32)
     weight = weight + 1
     for time in range(env.spec.max_steps):
@@ -139,9 +154,9 @@ def _episode(one: Member, env: Any, learner: Any, number: int, gamma: np.ndarray
         reward = np.asarray(answer.signals)[np.array(one.columns)] * np.asarray(one.signs, np.float32)
         total, worth, weight = total + reward, worth + weight * reward, weight * gamma
         state, obs = answer.state, np.asarray(answer.obs)
-        if float(answer.discount) == 0:
-            return total, worth, time + 1
-    return total, worth, env.spec.max_steps
+        if float(answer.discount) == 0 or _cut(answer):
+            return state, total, worth, time + 1
+    return state, total, worth, env.spec.max_steps
 
 
 def _start(one: Member, env: Any, spec: Spec) -> Seat:
@@ -196,7 +211,7 @@ def _step(one: Member, env: Any, seat: Seat, time: int) -> tuple[Seat, Transitio
     discount = np.array([float(step.discount) for step in steps], np.float32)
     following = np.stack([np.asarray(step.obs) for step in steps])
     clock, earned = seat.clock + 1, seat.earned + reward
-    last = (discount == 0) | (clock >= env.spec.max_steps)
+    last = (discount == 0) | (clock >= env.spec.max_steps) | np.array([_cut(step) for step in steps])
     seen = Transition(seat.obs, actions, reward, discount, following, last)
     ended = last.astype(np.float32)
     counts = (ended.sum(), (earned * ended[:, None]).sum(axis=0), (clock * ended).sum(dtype=np.float32))
@@ -220,11 +235,29 @@ def _key(seed: Array, purpose: Purpose, world: Any, time: Any) -> Array:
 def _reset(env: Any, key: Array, previous: Any = None) -> tuple[Any, Any]:
     if isinstance(env, eqx.Module):
         return _jitted_reset(env, key)
-    return env.reset(key, previous) if getattr(env, "own_generator", False) else env.reset(key)
+    state, obs = env.reset(key, previous) if getattr(env, "own_generator", False) else env.reset(key)
+    contract.check_seen(env.spec, obs, "reset")
+    return state, obs
 
 
-def _answer(env: Any, state: Any, action: Any, key: Array | None) -> Step:
-    return _jitted_step(env, state, action, key) if isinstance(env, eqx.Module) else env.step(state, action, key)
+def _answer(env: Any, state: Any, action: Any, key: Array | None) -> Any:
+    if isinstance(env, eqx.Module):
+        return _jitted_step(env, state, action, key)
+    answer = env.step(state, action, key)
+    contract.check_answer(env.spec, answer)
+    return answer
+
+
+def _cut(answer: Any) -> bool:
+    """Did the world itself cut the episode off?"""
+    return bool(getattr(answer, "cut", False))
+
+
+def _close(env: Any, states: Sequence[Any]) -> None:
+    """Let a world with a generator of its own put away what its states hold."""
+    if getattr(env, "own_generator", False):
+        for state in states:
+            env.close(state)
 
 
 @jax.jit

@@ -15,8 +15,9 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.types import Algorithm, Env, InputError, Numbers, Spec
+from lexrl.types import Algorithm, Env, Numbers, Spec
 
 
 class Worlds(eqx.Module):

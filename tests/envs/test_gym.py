@@ -1,0 +1,264 @@
+"""Gymnasium environments as worlds: what they show, where their episodes end, what is closed, and what is refused."""
+
+import equinox as eqx
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import lexrl
+from lexrl.envs import GymWorld, gym_world
+from lexrl.errors import InputError
+from lexrl.order import parse
+from lexrl.train import host
+from lexrl.types import Box, Discrete, Spec, Transition
+
+ORDER = parse("max reward")
+KEY = jax.random.key(0)
+
+
+class Corridor(gymnasium.Env):
+    """Walks on from cell 0 and pays 1 a step, or what else it is told to; ends at one cell, is cut off at another."""
+
+    def __init__(self, end=99, cut=99, observation=None, action=None, reward=1.0, shown=None):
+        self.end, self.cut, self.reward, self.shown = end, cut, reward, shown
+        self.observation_space = observation or spaces.Box(0.0, 99.0, (1,), np.float32)
+        self.action_space = action or spaces.Discrete(2)
+        self.cell, self.seeds, self.actions, self.closed = 0, [], [], 0
+
+    def reset(self, *, seed=None, options=None):
+        self.cell = 0
+        self.seeds.append(seed)
+        return self.seen(), {}
+
+    def step(self, action):
+        self.cell += 1
+        self.actions.append(action)
+        return self.seen(), self.reward, self.cell == self.end, self.cell >= self.cut, {}
+
+    def seen(self):
+        return np.array([self.cell], np.float32) if self.shown is None else self.shown
+
+    def close(self):
+        self.closed += 1
+
+
+def corridor(max_steps=8, **settings):
+    """A world, and every environment it has made."""
+    made = []
+
+    def make():
+        made.append(Corridor(**settings))
+        return made[-1]
+
+    return GymWorld(make, max_steps), made
+
+
+class Scribe(eqx.Module):
+    """Learns nothing, and remembers the last rollout."""
+
+    rollout: int = eqx.field(static=True, default=7)
+    worlds: int = eqx.field(static=True, default=1)
+
+    def init(self, spec, key):
+        def zeros(*shape, dtype=jnp.float32):
+            return jnp.zeros((self.rollout, self.worlds, *shape), dtype)
+
+        return Transition(zeros(1), zeros(dtype=jnp.int32), zeros(1), zeros(), zeros(1), zeros(dtype=bool))
+
+    def act(self, state, obs, key, *, greedy=False):
+        return jnp.int32(0)
+
+    def update(self, state, rollout, key):
+        return rollout, {}
+
+
+def lived(world):
+    """Seven steps, as a learner hears of them."""
+    result = lexrl.train(Scribe(), world, ORDER, seeds=1, steps=7, chunks=1)
+    rollout = jax.tree.map(lambda leaf: np.asarray(leaf)[:, 0], result.learner())
+    return rollout, result
+
+
+class TestEnds:
+    def test_cut_off_by_the_environment(self):
+        """The episode is over, the task is not: the successor is the true one, and worth something."""
+        rollout, result = lived(corridor(cut=3)[0])
+        assert rollout.obs[:, 0].tolist() == [0, 1, 2, 0, 1, 2, 0]
+        assert rollout.next_obs[:, 0].tolist() == [1, 2, 3, 1, 2, 3, 1]
+        assert rollout.last.tolist() == [False, False, True, False, False, True, False]
+        assert rollout.discount.tolist() == [1] * 7
+        assert result.metrics["length"].tolist() == [[3]]
+        assert result.metrics["return"].tolist() == [[[3]]]
+
+    def test_ended_by_the_environment(self):
+        rollout, result = lived(corridor(end=3)[0])
+        assert rollout.last.tolist() == [False, False, True, False, False, True, False]
+        assert rollout.discount.tolist() == [1, 1, 0, 1, 1, 0, 1]
+        assert result.metrics["length"].tolist() == [[3]]
+
+    def test_both_at_once_is_an_end(self):
+        rollout, _ = lived(corridor(end=3, cut=3)[0])
+        assert rollout.discount.tolist() == [1, 1, 0, 1, 1, 0, 1]
+
+    def test_cut_off_by_the_loop(self):
+        rollout, _ = lived(corridor(max_steps=2)[0])
+        assert rollout.last.tolist() == [False, True, False, True, False, True, False]
+        assert rollout.discount.tolist() == [1] * 7
+
+    def test_the_time_limit_is_the_loops(self):
+        """It is lifted from the environment, so a longer one can be asked for."""
+        world = gym_world("Pendulum-v1", max_steps=300)
+        state, _ = world.reset(KEY)
+        assert not any(world.step(state, np.zeros(1, np.float32), None).cut for _ in range(299))
+        world.close(state)
+
+    @pytest.mark.parametrize(("settings", "worth"), [({"cut": 1}, 2.0), ({"end": 1}, 1.0)])
+    def test_what_is_learned(self, settings, worth):
+        """1 a step for ever, at gamma 0.5, is worth 2; 1 once is worth 1."""
+        world, _ = corridor(observation=spaces.Discrete(1), shown=0, **settings)
+        algorithm = lexrl.q_learning(alpha=1.0, gamma=0.5)
+        result = lexrl.train(algorithm, world, ORDER, seeds=1, steps=60, chunks=1)
+        np.testing.assert_allclose(result.learner().q.max(), worth, rtol=1e-5)
+
+    @pytest.mark.parametrize(("settings", "length"), [({"cut": 3}, 3), ({"end": 5}, 5), ({}, 8)])
+    def test_in_evaluations(self, settings, length):
+        _, result = lived(corridor(**settings)[0])
+        played = result.evaluate(4, gamma=0.5)
+        np.testing.assert_array_equal(played.lengths, [[length] * 4])
+        np.testing.assert_array_equal(played.returns, [[[length]] * 4])
+        np.testing.assert_allclose(played.discounted, [[[2 - 0.5 ** (length - 1)]] * 4])
+
+
+class TestEnvironments:
+    """The first is made to be asked for its spaces."""
+
+    def test_training_keeps_one_for_each_world_and_closes_it(self):
+        world, made = corridor(cut=2)
+        lexrl.train(Scribe(worlds=3), world, ORDER, seeds=2, steps=42, chunks=2)
+        assert [env.closed for env in made] == [1] * (1 + 2 * 3)
+        assert [len(env.actions) for env in made[1:]] == [14] * 6
+
+    def test_a_run_that_is_left_closes_them_too(self):
+        world, made = corridor()
+        loop = host.train(Scribe(), world, ORDER, [0], 70, chunks=10)
+        next(loop)
+        assert [env.closed for env in made] == [1, 0]
+        loop.close()
+        assert [env.closed for env in made] == [1, 1]
+
+    def test_evaluating_needs_one_and_closes_it(self):
+        world, made = corridor(cut=2)
+        result = lexrl.train(Scribe(), world, ORDER, seeds=3, steps=7, chunks=1)
+        made.clear()
+        result.evaluate(5)
+        assert [env.closed for env in made] == [1]
+        assert len(set(made[0].seeds)) == 15
+
+    def test_even_where_it_breaks(self):
+        world, made = corridor(cut=2)
+        result = lexrl.train(Scribe(), world, ORDER, seeds=1, steps=7, chunks=1)
+        made.clear()
+        usual = world.step
+
+        def step(state, *rest):
+            if len(state.seeds) == 2:
+                raise KeyboardInterrupt
+            return usual(state, *rest)
+
+        world.step = step
+        with pytest.raises(KeyboardInterrupt):
+            result.evaluate(5)
+        assert [env.closed for env in made] == [1]
+
+    def test_an_episode_is_decided_by_its_seed(self):
+        """As the environment itself plays it, whatever was played before."""
+        world = gym_world("CartPole-v1")
+        played = []
+        for previous in (None, world.reset(jax.random.key(5))[0]):
+            state, obs = world.reset(KEY, previous)
+            played.append([obs] + [world.step(state, action, None).obs for action in (0, 1, 1)])
+            world.close(state)
+        np.testing.assert_array_equal(played[0], played[1])
+        env = gymnasium.make("CartPole-v1")
+        first, _ = env.reset(seed=int(jax.random.bits(KEY)))
+        np.testing.assert_array_equal(played[0], [first] + [env.step(action)[0] for action in (0, 1, 1)])
+
+
+class TestSpaces:
+    def test_of_registered_ones(self):
+        cart = gym_world("CartPole-v1").spec
+        assert cart == Spec(cart.observation, Discrete(2), ("reward",), 500)
+        assert cart.observation.shape == (4,)
+        pendulum = gym_world("Pendulum-v1", max_steps=50).spec
+        assert pendulum == Spec(Box((3,), -8.0, 8.0), Box((1,), -2.0, 2.0), ("reward",), 50)
+        assert gym_world("FrozenLake-v1").spec[:2] == (Discrete(16), Discrete(4))
+
+    def test_vector_rewards(self):
+        world = gym_world("lexrl/CartSafe-v0", max_steps=20)
+        assert world.spec.objectives == ("reward_1", "reward_2")
+        state, _ = world.reset(KEY)
+        assert world.step(state, 1, None).signals.shape == (2,)
+
+    def test_actions_stay_in_their_own_bounds(self):
+        box = spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([1.0, 5.0], np.float32))
+        world, made = corridor(action=box)
+        assert world.spec.action == Box((2,), -1.0, 5.0)
+        state, _ = world.reset(KEY)
+        world.step(state, np.array([3.0, -2.0], np.float32), None)
+        assert made[-1].actions[0].tolist() == [1.0, 0.0]
+
+    def test_numbers_are_converted(self):
+        for space, shown, kind in (
+            (spaces.Discrete(5), np.int64(3), np.int32),
+            (spaces.Box(0, 255, (2, 2), np.uint8), np.ones((2, 2), np.uint8), np.float32),
+            (spaces.Box(0.0, 1.0, (1,), np.float64), np.ones(1), np.float32),
+        ):
+            world, _ = corridor(observation=space, shown=shown)
+            state, obs = world.reset(KEY)
+            assert obs.dtype == world.step(state, 0, None).obs.dtype == kind
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("settings", "parts"),
+        [
+            ({"observation": spaces.Discrete(3, start=1)}, ("The observations are Discrete(3, start=1)", "begin at 0")),
+            ({"observation": spaces.Dict(a=spaces.Discrete(3))}, ("The observations are Dict(", "FlattenObservation")),
+            ({"action": spaces.MultiDiscrete([2, 2])}, ("The actions are MultiDiscrete([2 2])", "TransformAction")),
+            (
+                {"observation": spaces.Dict(a=spaces.Box(np.arange(40.0), np.arange(40.0) + 1, dtype=np.float64))},
+                ("The observations are Dict(", "wrap the environment"),
+            ),
+        ],
+    )
+    def test_spaces(self, settings, parts):
+        with pytest.raises(InputError) as error:
+            corridor(**settings)
+        assert all(part in str(error.value) for part in parts)
+        assert "\n" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("settings", "sentence"),
+        [
+            ({"shown": np.zeros(2)}, r"A reset shows float32\[2\], but the spec says Box\(shape=\(1,\)"),
+            ({"shown": 0.0}, r"A reset shows float32\[\]"),
+            ({"reward": np.zeros(2)}, r"A step pays float32\[2\], but the spec's signals are reward; pay float\[1\]"),
+        ],
+    )
+    def test_what_does_not_fit_the_spaces(self, settings, sentence):
+        with pytest.raises(InputError, match=sentence):
+            lexrl.train(Scribe(), corridor(**settings)[0], ORDER, seeds=1, steps=7)
+
+    @pytest.mark.parametrize("settings", [{}, {"max_steps": 5}])
+    def test_names(self, settings):
+        with pytest.raises(InputError, match="Gymnasium cannot make 'Nowhere-v0'"):
+            gym_world("Nowhere-v0", **settings)
+
+    def test_lengths(self):
+        with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
+            gym_world("Blackjack-v1")
+        with pytest.raises(InputError, match="An episode of 0 steps cannot be"):
+            gym_world("CartPole-v1", max_steps=0)
