@@ -244,6 +244,17 @@ class TestPrices:
         np.testing.assert_allclose(after.quick[0], level, rtol=1e-6)
         np.testing.assert_allclose(after.prices[0], 1 + 0.25 * (8 - level), rtol=1e-6)
 
+    @pytest.mark.parametrize(("level", "charged"), [(6.0, 2 * 1.875), (8.0, 2 * 0.875), (10.0, 0.0)])
+    def test_damping_charges_more_below_the_floor_and_less_above(self, level, charged):
+        how = Dual(eta=0.0, window=10.0, scaled=False, damping=0.5)
+        after = observe(how, holding(level, price=2.0), five(level), Absolute(0.25))
+        assert after.prices[0] == 2.0
+        assert weights(how, after).tolist() == [1 + charged, 1.0]  # 2 (1 + 0.5 (8 - 0.25 - level)), never below 0
+
+    def test_without_damping_the_price_is_charged(self):
+        after = observe(self.how, holding(6.0), five(6.0), NOTHING)
+        assert weights(self.how, after)[0] == 1 + after.prices[0]
+
     def test_never_below_0(self):
         assert observe(self.how, holding(10.0, price=0.125), five(10.0), NOTHING).prices.tolist() == [0.0, 0.0]
 

@@ -54,6 +54,8 @@ class State(NamedTuple):
     """`k_j`"""
     prices: Float[Array, " M"]
     """`lambda_j`; the last is always 0."""
+    lack: Float[Array, " M"]
+    """How far the level is below `k_j - tau_j`, in the units that prices are moved by."""
     pulls: Any
     """`nu_j`: for each objective a direction like the actor's parameters; None without second order."""
     time: Int[Array, ""]
@@ -71,6 +73,9 @@ class Dual(eqx.Module):
     scaled: bool = eqx.field(static=True, default=True)
     """Measure how far a level is from its floor in standard deviations of an episode's return, instead of in its own
     units: the same eta then fits objectives of any size."""
+    damping: float = 0.0
+    """Charge `1 + damping x lack` times the price, where the lack is how far a level is below its floor (negative above
+    it): without, price and level chase each other round the point where several policies are worth the same."""
     ceiling: float = 100.0
     """No price rises above this, times itself for every objective between it and the last but one: less important
     objectives always keep some weight, and more important ones can always outbid them."""
@@ -88,6 +93,7 @@ class Dual(eqx.Module):
             ("window", self.window, 1),
             ("patience", self.patience, 0),
             ("ceiling", self.ceiling, 0),
+            ("damping", self.damping, 0),
         ):
             if isinstance(given, int | float) and not given >= least:
                 raise InputError(f"{name} is {given:g}; it must be {least} or more.")
@@ -119,11 +125,12 @@ class Dual(eqx.Module):
         pulls = None
         if self.second_order:
             pulls = jax.tree.map(lambda leaf: jnp.zeros((objectives, *leaf.shape)), actor)
-        return State(zeros, zeros, zeros, jnp.float32(0), zeros, never, zeros, zeros, pulls, jnp.int32(0))
+        return State(zeros, zeros, zeros, jnp.float32(0), zeros, never, zeros, zeros, zeros, pulls, jnp.int32(0))
 
     def weights(self, state: State) -> Float[Array, " M"]:
         """Each objective's weight `c_i` in the combined gradient."""
-        return lex.gradient_weights(self._beta(state), state.prices)
+        charged = state.prices * jnp.maximum(0.0, 1.0 + self.damping * state.lack)
+        return lex.gradient_weights(self._beta(state), charged)
 
     def bend(
         self, state: State, gains: Callable[[Any], Float[Array, " M"]], actor: Any, *, standardised: bool = False
@@ -179,14 +186,18 @@ class Dual(eqx.Module):
         )
         tau = self._tolerance(floor, tolerance, state.time + 1)
         level = state.quick + sample.change
-        rate = self._rate(settled, state.time + 1) * sample.episodes / self.window
-        if self.scaled:
-            rate = rate / jnp.maximum(jnp.sqrt(state.spread) + tau, 1e-6)
+        unit = jnp.maximum(jnp.sqrt(state.spread) + tau, 1e-6) if self.scaled else jnp.ones_like(tau)
+        rate = self._rate(settled, state.time + 1) * sample.episodes / self.window / unit
         m = floor.shape[0]
         ceiling = self.ceiling ** jnp.maximum(m - 1 - jnp.arange(m), 1)
         prices = jnp.minimum(lex.dual_ascent(state.prices, rate, floor - tau, level), ceiling)
         return state._replace(
-            calm=calm, settled=settled, floor=floor, prices=jnp.where(settled, prices, 0.0), time=state.time + 1
+            calm=calm,
+            settled=settled,
+            floor=floor,
+            prices=jnp.where(settled, prices, 0.0),
+            lack=(floor - tau - level) / unit,
+            time=state.time + 1,
         )
 
     def _turn(self, state: State, tolerance: Tolerances) -> Bool[Array, " M"]:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from lexrl.algos import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks, Random
 from lexrl.dual import Dual
 from lexrl.errors import InputError
+from lexrl.nets import Optimiser
 from lexrl.schedules import Linear
 from lexrl.tolerance import Relative
 
@@ -88,10 +89,38 @@ def _tuned_cart_safe() -> dict[str, Preset]:
     }
 
 
+def _tuned_grid_nav() -> dict[str, Preset]:
+    """Tables. The prices are damped: with slack, the best policy is a mixture of two that are worth the same."""
+    on_policy: dict[str, Any] = {"gamma": 0.95, "networks": TABLE}
+    proximal: dict[str, Any] = on_policy | {
+        "worlds": 64, "rollout": 32, "trace": 0.99, "rate": Linear(1e-2, 1e-4, 4_000.0),
+        "critic_rate": Linear(5e-2, 2e-3, 4_000.0), "entropy": Linear(0.05, 0.0, 2_800.0),
+    }  # fmt: skip
+    plain: dict[str, Any] = on_policy | {
+        "worlds": 32, "rollout": 16, "rate": Linear(3e-2, 1e-3, 3_900.0), "critic_rate": Linear(5e-2, 5e-3, 3_900.0),
+    }  # fmt: skip
+    replayed: dict[str, Any] = {
+        "worlds": 16, "rollout": 4, "batch": 64, "updates": 4, "period": 25, "double": True, "gamma": 0.95,
+        "rate": Linear(12.0, 0.0, 180_000.0), "epsilon": Linear(0.3, 0.1, 2_000_000.0), "hidden": (), "bias": False,
+        "optimiser": Optimiser("sgd", longest=0.0),
+    }  # fmt: skip
+    prices = Dual(sequential=True, damping=16.0, eta=Linear(0.3, 0.03, 4_000.0), patience=1_000.0)
+    return {
+        "lppo": Preset(LPPO(tolerance=0.0, dual=prices, **proximal), {}, SAFE, 8_000_000),
+        "la2c": Preset(LA2C(tolerance=0.0, dual=Dual(beta=(1.0, 0.1), eta=0.3), **plain), {}, SAFE, 2_000_000),
+        "ldqn": Preset(LDQN(tolerance=(1e-4, 0.0), scale=(5.0, 100.0), **replayed), {}, SAFE, 3_000_000),
+        "ppo": Preset(PPO(**proximal), {}, REWARD, 8_000_000),
+        "a2c": Preset(A2C(**plain), {}, REWARD, 2_000_000),
+        "dqn": Preset(DQN(scale=100.0, **replayed), {}, REWARD, 3_000_000),
+        "random": Preset(Random(), {}, SAFE, 100_000),
+    }
+
+
 _MAKERS: dict[tuple[Name, str], Callable[[], dict[str, Preset]]] = {
     ("paper", "cart-safe"): _paper_cart_safe,
     ("paper", "grid-nav"): _paper_grid_nav,
     ("tuned", "cart-safe"): _tuned_cart_safe,
+    ("tuned", "grid-nav"): _tuned_grid_nav,
 }
 
 
