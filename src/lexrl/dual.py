@@ -228,11 +228,14 @@ class Dual(eqx.Module):
         parts = (sample.squares / jnp.maximum(count, 1.0), 2 * here * middle, middle**2)
         square, product, centre = once(parts, count >= 0)  # so that every loop rounds them alike
         away = square - product + centre
+        steps = (
+            quick * (here - state.quick),
+            slow * (here - state.slow),
+            slow * (jnp.maximum(away, 0.0) - state.spread),
+        )
+        steps = once(steps, count >= 0)  # these, too
         return state._replace(
-            quick=state.quick + quick * (here - state.quick),
-            slow=state.slow + slow * (here - state.slow),
-            spread=state.spread + slow * (jnp.maximum(away, 0.0) - state.spread),
-            seen=seen,
+            quick=state.quick + steps[0], slow=state.slow + steps[1], spread=state.spread + steps[2], seen=seen
         )
 
     def _tolerance(self, floor: Array, tolerance: Tolerances, time: Array) -> Array:

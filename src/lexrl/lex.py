@@ -133,11 +133,13 @@ def dual_ascent(
     return xp.where(restricts & (moved > 0), moved, xp.zeros_like(moved))
 
 
-def projection_weights(gram: Float[Arr, "M M"], moves: Bool[Arr, " M"], sweeps: int = 60) -> Float[Arr, " M"]:
+def projection_weights(
+    gram: Float[Arr, "M M"], moves: Bool[Arr, " M"], guarded: Bool[Arr, " M"], sweeps: int = 60
+) -> Float[Arr, " M"]:
     """How much each objective's gradient counts if a less important one may not decrease a more important one.
 
     From the inner products `gram[i, j] = g_i . g_j`: each objective that `moves` adds its gradient, projected onto the
-    directions `d` with `g_j . d >= 0` for every more important `j` that moves, too. The projection is
+    directions `d` with `g_j . d >= 0` for every more important `j` that is `guarded`. The projection is
     `g_i + sum_j mu_j g_j` with `mu >= 0`, found by Dykstra's algorithm, which for half-spaces is a sweep over the mu_j.
     The sum of all projections is `sum_i w_i g_i`; this is `w`.
     """
@@ -149,7 +151,7 @@ def projection_weights(gram: Float[Arr, "M M"], moves: Bool[Arr, " M"], sweeps: 
         j = turn % m
         along = weights @ gram[:, j]
         mended = jnp.maximum(weights[:, j] - along / jnp.maximum(gram[j, j], 1e-30), 0.0)
-        return weights.at[:, j].set(jnp.where((numbers > j) & moves[j], mended, weights[:, j]))
+        return weights.at[:, j].set(jnp.where((numbers > j) & guarded[j], mended, weights[:, j]))
 
     weights = jax.lax.fori_loop(0, m * sweeps, sweep, jnp.eye(m, dtype=gram.dtype))
     return jnp.sum(jnp.where(moves[:, None], weights, 0.0), axis=0)

@@ -88,12 +88,15 @@ class Projection(eqx.Module):
         learner, seen = ac.look(self.networks, state.learner, rollout, gamma, self.trace)
         each = seen.advantage
         seen = seen._replace(advantage=(each - each.mean(axis=0)) / (each.std(axis=0) + 1e-8))
-        wanting = self.dual.short(state.dual, self.tolerance)
+        guarded = self.dual.short(state.dual, self.tolerance)
+        moves = (
+            guarded & (jnp.arange(guarded.shape[0]) <= state.dual.settled.sum()) if self.dual.sequential else guarded
+        )
 
         def step(learner: Learner, rows: Array) -> tuple[Learner, Metrics]:
             part = jax.tree.map(lambda leaf: leaf[rows], seen.rows())
             gradients, entropy = self._gradients(learner.actor, part)
-            weights = lex.projection_weights(gram(gradients), wanting)
+            weights = lex.projection_weights(gram(gradients), moves, guarded)
             direction = jax.tree.map(lambda leaf: -jnp.tensordot(weights, leaf, axes=1), gradients)
             learner = ac.move_actor(self.networks, learner, direction, self.rate(learner.time))
             learner, losses = ac.move_critic(self.networks, learner, part, self.critic_rate(learner.time))
