@@ -16,8 +16,8 @@ demo: $(VENV)/.base  ## install, solve GridNav exactly, train on a small one and
 		--bandit "epsilon 0.5" --tolerance 0.002 --seeds 30 --steps 1e6 --out demo/q-learning
 
 test: $(VENV)/.test  ## everything the project checks
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile
@@ -34,8 +34,8 @@ docs: $(VENV)/.docs  ## the documentation as HTML, in docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
 
 format: $(VENV)/.test
-	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples
 
 clean:
 	rm -rf $(VENV) benchmarks/.venv-peers docs/_build .pytest_cache .ruff_cache .hypothesis

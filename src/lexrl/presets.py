@@ -78,7 +78,12 @@ def _tuned_cart_safe() -> dict[str, Preset]:
     }  # fmt: skip
     return {
         "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
-        "la2c": Preset(LA2C(tolerance=(0.02, 0.0), dual=prices, **on_policy), world, SAFE, 10_000_000),
+        "la2c": Preset(
+            LA2C(tolerance=(0.05, 0.0), dual=Dual(beta=(1.0, 0.3), eta=0.3, damping=2.0), **on_policy),
+            world,
+            SAFE,
+            10_000_000,
+        ),
         "ldqn": Preset(
             LDQN(gamma=(0.97, 0.99), tolerance=(0.2, 0.0), scale=(20.0, 100.0), **replayed), world, SAFE, 1_200_000
         ),
