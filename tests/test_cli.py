@@ -71,7 +71,7 @@ class TestTrain:
         done, _ = trained
         assert done.returncode == 0, done.stderr
         lines = [line for line in done.stdout.splitlines() if "steps/s" in line and " steps  " in line]
-        assert len(lines) == 10
+        assert len(lines) == 11
         assert "20,000 steps" in lines[-1]
         assert "optimum" in done.stdout
 

@@ -73,8 +73,8 @@ def _tuned_cart_safe() -> dict[str, Preset]:
         "critic_rate": 3e-3,
     }  # fmt: skip
     replayed: dict[str, Any] = {
-        "worlds": 8, "rollout": 4, "batch": 64, "updates": 8, "period": 100, "rate": Linear(5e-4, 2e-5, 300_000.0),
-        "epsilon": Linear(1.0, 0.05, 100_000.0),
+        "worlds": 8, "rollout": 4, "batch": 64, "updates": 4, "period": 100, "double": True, "capacity": 1_536_000,
+        "rate": Linear(3e-4, 5e-6, 190_000.0), "epsilon": Linear(1.0, 0.05, 100_000.0),
     }  # fmt: skip
     return {
         "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
@@ -85,11 +85,11 @@ def _tuned_cart_safe() -> dict[str, Preset]:
             10_000_000,
         ),
         "ldqn": Preset(
-            LDQN(gamma=(0.97, 0.99), tolerance=(0.2, 0.0), scale=(20.0, 100.0), **replayed), world, SAFE, 1_200_000
+            LDQN(gamma=(0.96, 0.99), tolerance=(0.25, 0.0), scale=(20.0, 100.0), **replayed), world, SAFE, 1_500_000
         ),
         "ppo": Preset(PPO(**proximal), world, REWARD, 6_000_000),
         "a2c": Preset(A2C(**on_policy), world, REWARD, 10_000_000),
-        "dqn": Preset(DQN(scale=100.0, **replayed), world, REWARD, 1_200_000),
+        "dqn": Preset(DQN(scale=100.0, **replayed), world, REWARD, 1_500_000),
         "random": Preset(Random(), world, SAFE, 100_000),
     }
 

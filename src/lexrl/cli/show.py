@@ -24,10 +24,10 @@ def complain(sentence: str, code: int) -> NoReturn:
 
 @contextlib.contextmanager
 def progress(title: str, total: int, order: Order) -> Iterator[Callable[[Chunk], None]]:
-    """A bar on a terminal, ten plain lines elsewhere."""
+    """A bar on a terminal; elsewhere a plain line as soon as there is something to say, and one for every tenth."""
     console.print(f"[bold]{title}[/bold]")
     if not console.is_terminal:
-        begun, told = time.monotonic(), [0]
+        begun, told = time.monotonic(), [-1]
 
         def line(chunk: Chunk) -> None:
             if chunk.steps * 10 // total > told[0]:
