@@ -178,7 +178,8 @@ class Dual(eqx.Module):
         noise = jnp.sqrt(state.spread * (0.5 + 0.125) / self.window)  # of the difference of the two averages
         telling = state.seen > self.window  # before, both averages are over the same episodes
         turn = self._turn(state, tolerance)
-        calm = jnp.where((trend <= 2 * noise) & telling & turn, state.calm + sample.episodes, 0.0)
+        still = 2 * noise + sample.drift * self._tolerance(state.quick, tolerance, state.time + 1)
+        calm = jnp.where((trend <= still) & telling & turn, state.calm + sample.episodes, 0.0)
         ready = calm >= self.patience
         settled = jnp.cumprod((state.settled | ready).astype(jnp.int32)).astype(bool)
         floor = jnp.where(
@@ -266,6 +267,8 @@ class Sample(NamedTuple):
     squares: Float[Array, " M"]
     change: Float[Array, " M"] | float = 0.0
     """What the last step is thought to have added to the levels."""
+    drift: float = 0.0
+    """How much of its tolerance a level may move in a window and still count as calm."""
 
 
 def from_episodes(passage: Passage) -> Sample:
@@ -274,9 +277,12 @@ def from_episodes(passage: Passage) -> Sample:
 
 
 def from_critic(value: Float[Array, "T N M"], first: Bool[Array, "T N"]) -> Sample:
-    """The critic's values at the states where episodes began."""
+    """The critic's values at the states where episodes began.
+
+    Where all episodes begin alike they do not scatter, and the critic's own wandering would always look like a trend.
+    """
     begun = jnp.where(first[..., None], value, 0.0)
-    return Sample(first.sum().astype(jnp.float32), begun.sum(axis=(0, 1)), (begun**2).sum(axis=(0, 1)))
+    return Sample(first.sum().astype(jnp.float32), begun.sum(axis=(0, 1)), (begun**2).sum(axis=(0, 1)), drift=0.25)
 
 
 def from_rewards(reward: Float[Array, "T N M"]) -> Sample:

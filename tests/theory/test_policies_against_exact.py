@@ -25,10 +25,13 @@ from lexrl import Dual, Networks, exact
 from lexrl.algos.projection import Projection
 from lexrl.schedules import Linear
 
-SEEDS = {2: (0, 1, 10, 12, 19, 21, 41, 55), 3: (6, 12, 17, 18, 19, 24, 30, 35)}
 ORDERS = {2: "max signal_1 > max signal_2", 3: "max signal_1 > max signal_2 > max signal_3"}
-STEPS = {2: 500_000, 3: 1_000_000}
-WINDOW = {2: 300.0, 3: 500.0}
+WORLDS = {2: (0, 1, 10, 12, 19, 21, 41, 55), 3: (6, 12, 17, 18, 19, 24, 30, 35)}
+"""Seeds of the worlds."""
+GENEROUS = (0, 19, 21, 55)
+"""Worlds where slack is worth a lot."""
+QUICK = (17, 19, 24, 30)
+"""Worlds with three objectives where the last one needs half as long as elsewhere."""
 LEARNERS_EACH, ENOUGH = 3, 2
 FIRST_SEED = 5000
 GAMMA, LEAST_GAP = 0.9, 0.1
@@ -37,9 +40,53 @@ STRICT = 0.005
 """The tolerance of a learner that should be optimal, as a share of what is at stake."""
 SLACK = 0.05
 """The tolerance of one that may give something up."""
-GENEROUS = (0, 19, 21, 55)
-"""Worlds where slack is worth a lot."""
-LEARNERS = {"LA2C": (lexrl.LA2C, 256, 0.03), "LPPO": (lexrl.LPPO, 512, 0.02), "Projection": (Projection, 512, 0.02)}
+
+
+class Plan(NamedTuple):
+    """What is learned by one program."""
+
+    name: str
+    m: int
+    worlds: tuple
+    steps: int
+    rate: float
+    patience: float
+    generous: tuple = ()
+    """Worlds that are also learned with slack."""
+    batch: int = 256
+
+
+EVERY_DAY = (
+    Plan("LPPO", 2, GENEROUS, 300_000, rate=0.02, patience=3000.0, generous=GENEROUS, batch=512),
+    Plan("LA2C", 3, QUICK, 500_000, rate=0.04, patience=2000.0),
+)
+LONG = (
+    Plan("LA2C", 2, WORLDS[2], 500_000, rate=0.03, patience=2000.0, generous=GENEROUS),
+    Plan("LPPO", 2, WORLDS[2], 500_000, rate=0.02, patience=2000.0, generous=GENEROUS, batch=512),
+    Plan("Projection", 2, WORLDS[2], 1_000_000, rate=0.02, patience=4000.0, generous=GENEROUS, batch=512),
+    Plan("LA2C", 3, WORLDS[3], 1_000_000, rate=0.03, patience=2000.0),
+    Plan("LPPO", 3, WORLDS[3], 2_000_000, rate=0.02, patience=2000.0, batch=512),
+    Plan("Projection", 3, WORLDS[3], 2_000_000, rate=0.02, patience=4000.0, batch=512),
+)
+MISSED = {("LPPO", 3, 12), ("Projection", 3, 6), ("Projection", 3, 12)}
+"""Objectives 1 and 2 are within 0.1 %, but learners miss 2 to 22 % of objective 3. With LPPO both prices
+grow without end (330 after 1,000,000 steps, and the ceiling of 30), which leaves objective 3 a weight of 0.003."""
+
+
+def marks(plan, seed, part):
+    slow = [pytest.mark.slow] if plan in LONG else []
+    missed = plan in LONG and part == "worlds" and (plan.name, plan.m, seed) in MISSED
+    return slow + ([pytest.mark.xfail(reason="objective 3 is missed", strict=True)] if missed else [])
+
+
+def places(part):
+    """Every plan with each of its worlds, or of those with slack."""
+    return [
+        pytest.param(plan, seed, marks=marks(plan, seed, part), id=f"{plan.name}-{plan.m}-world{seed}{length}")
+        for plans, length in ((EVERY_DAY, ""), (LONG, "-long"))
+        for plan in plans
+        for seed in getattr(plan, part)
+    ]
 
 
 class Case(NamedTuple):
@@ -61,36 +108,36 @@ def case(m, seed):
     return Case(process, solution.returns, np.sum(ends, axis=1))
 
 
-def learner(name, m, tolerance):
+def learner(plan, tolerance):
     """One objective after the other. Prices must move faster than the policy, and levels be known well enough."""
-    kind, batch, rate = LEARNERS[name]
-    updates = STEPS[m] / batch
-    more = {} if name == "LA2C" else {"epochs": 2, "minibatches": 2}
+    updates = plan.steps / plan.batch
+    kind = {"LA2C": lexrl.LA2C, "LPPO": lexrl.LPPO, "Projection": Projection}[plan.name]
+    more = {} if plan.name == "LA2C" else {"epochs": 2, "minibatches": 2}
+    window = {2: 300.0, 3: 500.0}[plan.m]
     return kind(
         worlds=16,
-        rollout=batch // 16,
+        rollout=plan.batch // 16,
         gamma=GAMMA,
         trace=0.5,
-        rate=Linear(rate, 0.0, updates),
+        rate=Linear(plan.rate, 0.0, updates),
         critic_rate=Linear(0.05, 0.005, updates),
         tolerance=tuple(map(float, tolerance)),
-        dual=Dual(sequential=True, window=WINDOW[m], patience=2000.0, eta=15.0, ceiling=30.0),
+        dual=Dual(sequential=True, window=window, patience=plan.patience, eta=15.0, ceiling=30.0),
         networks=Networks(hidden=(), bias=False),
         **more,
     )
 
 
 @functools.cache
-def learned(name, m):
+def learned(plan):
     """For each (kind, world) the policies `[learners, S, A]`, as they are and greedy: one program trains them all."""
-    kinds = {("strict", seed): STRICT * case(m, seed).stake for seed in SEEDS[m]}
-    if m == 2 and name != "Projection":
-        kinds |= {("slack", seed): case(m, seed).stake * (SLACK, STRICT) for seed in GENEROUS}
+    kinds = {("strict", seed): STRICT * case(plan.m, seed).stake for seed in plan.worlds}
+    kinds |= {("slack", seed): case(plan.m, seed).stake * (SLACK, STRICT) for seed in plan.generous}
     keys = [key for key in kinds for _ in range(LEARNERS_EACH)]
-    algorithms = [learner(name, m, kinds[key]) for key in keys]
-    worlds = lexrl.per_seed([lexrl.finite_world(case(m, seed).process) for _, seed in keys])
+    algorithms = [learner(plan, kinds[key]) for key in keys]
+    worlds = lexrl.per_seed([lexrl.finite_world(case(plan.m, seed).process) for _, seed in keys])
     seeds = range(FIRST_SEED, FIRST_SEED + len(keys))
-    result = lexrl.train(algorithms, worlds, ORDERS[m], seeds=seeds, steps=STEPS[m], chunks=1)
+    result = lexrl.train(algorithms, worlds, ORDERS[plan.m], seeds=seeds, steps=plan.steps, chunks=1)
     assert not result.faults
     shape = (len(kinds), LEARNERS_EACH, 8, 3)
     both = result.policies(greedy=False).reshape(shape), result.policies().reshape(shape)
@@ -103,43 +150,32 @@ def shortfalls(world, policies, best, m):
     return (best - np.array(returns)) / world.stake
 
 
-def marks(name, m):
-    """One program is fast enough for every day; projection does not reach every world yet."""
-    missed = [pytest.mark.xfail(reason="some worlds are missed", strict=False)] if name == "Projection" else []
-    return missed + ([] if (name, m) == ("LPPO", 2) else [pytest.mark.slow])
-
-
-@pytest.mark.parametrize("place", range(8), ids=lambda place: f"world{place}")
-@pytest.mark.parametrize(
-    ("name", "m"), [pytest.param(name, m, marks=marks(name, m)) for m in SEEDS for name in LEARNERS]
-)
-def test_within_two_percent_of_the_exact_optimum(name, m, place):
-    seed = SEEDS[m][place]
-    world = case(m, seed)
-    chances, likeliest = (shortfalls(world, each, world.best, m) for each in learned(name, m)["strict", seed])
+@pytest.mark.parametrize(("plan", "seed"), places("worlds"))
+def test_within_two_percent_of_the_exact_optimum(plan, seed):
+    world = case(plan.m, seed)
+    chances, likeliest = (shortfalls(world, each, world.best, plan.m) for each in learned(plan)["strict", seed])
     reached = (np.abs(chances) <= CLOSE).all(axis=1) & (np.abs(likeliest) <= CLOSE).all(axis=1)
     assert reached.sum() >= ENOUGH, chances.round(4).tolist()
 
 
-@pytest.mark.parametrize("m", SEEDS)
+@pytest.mark.parametrize("m", WORLDS)
 def test_the_worlds_are_none_that_another_order_would_solve_as_well(m):
     """In the reverse order the best policy is far from the one that is asked for."""
     back = " > ".join(reversed(ORDERS[m].split(" > ")))
-    for seed in SEEDS[m]:
+    for seed in WORLDS[m]:
         world = case(m, seed)
         other = lexrl.evaluate(world.process, lexrl.solve(world.process, back).policy, ORDERS[m]).returns
         assert np.abs((world.best - other) / world.stake).max() > 5 * CLOSE
 
 
-@pytest.mark.parametrize("name", [pytest.param("LA2C", marks=pytest.mark.slow), "LPPO"])
-@pytest.mark.parametrize("seed", GENEROUS)
-def test_slack_buys_what_the_linear_program_says(name, seed):
-    """Objective 1 gives up no more than its slack (and 2 % of the stake), objective 2 has 95 % of what that buys."""
+@pytest.mark.parametrize(("plan", "seed"), places("generous"))
+def test_slack_buys_what_the_linear_program_says(plan, seed):
+    """Objective 1 gives up no more than its slack (and 2 % of the stake), objective 2 misses at most 5 % of its own."""
     world = case(2, seed)
     program = lexrl.solve_slack(world.process, ORDERS[2], slack=(float(SLACK * world.stake[0]), 0.0))
     bought = (program.returns - world.best)[1] / world.stake[1]
     assert bought > 0.08
-    chances, _ = learned(name, 2)["slack", seed]
+    chances, _ = learned(plan)["slack", seed]
     short = shortfalls(world, chances, program.returns, 2)
     # The last: the slack was used, and not just left alone.
     reached = (short[:, 0] <= CLOSE) & (short[:, 1] <= 0.05) & (short[:, 1] <= bought / 2)

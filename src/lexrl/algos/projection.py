@@ -1,11 +1,12 @@
 """Gradient projection: PPO whose less important objectives move the policy only where no more important one loses.
 
-    theta <- theta + rate sum_i P_i(g_i)        P_i: onto { d : g_j . d >= 0 for every j < i that wants more }
+    theta <- theta + rate P_i(g_i)        P_i: onto { d : g_j . d >= 0 for every j < i that must be guarded }
 
-with `g_i` the gradient of PPO's surrogate of objective i. An objective wants more until it has settled, and whenever it
-is below its floor by more than its tolerance (`lexrl.dual`); otherwise it neither moves the policy nor restricts the
-others, which may then use the slack. There are no prices that must find their size, so it follows priorities at once
-where multipliers on slow time-scales would take long. After Tercan & Prabhu's lexicographic projection (2024).
+with `g_i` the gradient of PPO's surrogate of objective i, the first that wants more. An objective wants more until it
+has settled, and whenever it is below its floor by more than its tolerance (`lexrl.dual`); the others wait: gradients
+are noisy, and what a less important one does meanwhile to a policy that is nearly certain takes long to undo. Once it
+has settled it leaves its slack to the others, and is guarded when they have used most of it. There are no prices that
+must find their size. After Tercan & Prabhu's lexicographic projection (2024).
 """
 
 from typing import Any, NamedTuple
@@ -88,15 +89,14 @@ class Projection(eqx.Module):
         learner, seen = ac.look(self.networks, state.learner, rollout, gamma, self.trace)
         each = seen.advantage
         seen = seen._replace(advantage=(each - each.mean(axis=0)) / (each.std(axis=0) + 1e-8))
-        guarded = self.dual.short(state.dual, self.tolerance)
-        moves = (
-            guarded & (jnp.arange(guarded.shape[0]) <= state.dual.settled.sum()) if self.dual.sequential else guarded
-        )
+        wanting = self.dual.short(state.dual, self.tolerance)
+        turn = wanting & (jnp.cumsum(wanting) == 1)
+        guarded = self.dual.short(state.dual, most(self.tolerance))
 
         def step(learner: Learner, rows: Array) -> tuple[Learner, Metrics]:
             part = jax.tree.map(lambda leaf: leaf[rows], seen.rows())
             gradients, entropy = self._gradients(learner.actor, part)
-            weights = lex.projection_weights(gram(gradients), moves, guarded)
+            weights = lex.projection_weights(gram(gradients), turn, guarded)
             direction = jax.tree.map(lambda leaf: -jnp.tensordot(weights, leaf, axes=1), gradients)
             learner = ac.move_actor(self.networks, learner, direction, self.rate(learner.time))
             learner, losses = ac.move_critic(self.networks, learner, part, self.critic_rate(learner.time))
@@ -120,6 +120,12 @@ class Projection(eqx.Module):
 
         gradients, entropy = jax.vmap(jax.grad(gain, has_aux=True), in_axes=(None, 1))(actor, seen.advantage)
         return gradients, entropy[0]
+
+
+def most(tolerance: Tolerances) -> Tolerances:
+    """Nine tenths of what may be lost."""
+    share = Constant(0.9)
+    return tuple(one * share for one in tolerance) if isinstance(tolerance, tuple) else tolerance * share
 
 
 def gram(gradients: Any) -> Float[Array, "M M"]:
