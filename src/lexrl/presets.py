@@ -63,7 +63,7 @@ def _paper(networks: Networks, rate: float, every: int, slack: Relative) -> dict
 
 def _tuned_cart_safe() -> dict[str, Preset]:
     world = {"trigonometric": True}
-    prices = Dual(beta=(1.0, 0.3), eta=0.3)
+    prices = Dual(beta=(1.0, 0.3), eta=0.3, damping=2.0)
     proximal: dict[str, Any] = {
         "worlds": 32, "rollout": 64, "networks": SMALL, "trace": 0.97, "rate": Linear(5e-3, 5e-5, 2_900.0),
         "critic_rate": Linear(2e-3, 1e-4, 2_900.0),
@@ -78,12 +78,7 @@ def _tuned_cart_safe() -> dict[str, Preset]:
     }  # fmt: skip
     return {
         "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
-        "la2c": Preset(
-            LA2C(tolerance=(0.05, 0.0), dual=Dual(beta=(1.0, 0.3), eta=0.3, damping=2.0), **on_policy),
-            world,
-            SAFE,
-            10_000_000,
-        ),
+        "la2c": Preset(LA2C(tolerance=(0.05, 0.0), dual=prices, **on_policy), world, SAFE, 10_000_000),
         "ldqn": Preset(
             LDQN(gamma=(0.96, 0.99), tolerance=(0.25, 0.0), scale=(20.0, 100.0), **replayed), world, SAFE, 1_500_000
         ),
