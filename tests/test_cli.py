@@ -1,5 +1,6 @@
 """The command line, driven as a user would: the real program in a process of its own."""
 
+import contextlib
 import csv
 import json
 import os
@@ -12,6 +13,7 @@ import pytest
 
 from lexrl import cli
 from lexrl.cli.names import WORLDS, kind, name_of
+from lexrl.cli.train import heeding_interrupts
 
 GRID = ["grid-nav", "--size", "5", "--seed", "3"]
 ORDER = ["--order", "min cost > max reward"]
@@ -168,3 +170,13 @@ def test_stopping_by_hand_is_no_traceback(tmp_path):
         _, complaint = process.communicate(timeout=120)
     assert process.returncode == 130
     assert complaint.strip() == "lexrl: stopped by hand."
+
+
+def test_an_interrupt_that_python_swallowed_is_kept():
+    with heeding_interrupts() as heed:
+        heed()
+        with contextlib.suppress(KeyboardInterrupt):  # as a callback or a destructor would
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            heed()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -18,7 +18,7 @@ def require_one_objective(name: str, instead: str, spec: Spec) -> None:
         )
 
 
-def check_lengths(algorithm: Any, objectives: int) -> None:
+def require_lengths(algorithm: Any, objectives: int) -> None:
     """Complain about settings given one each, for another number of objectives."""
     for name in ("gamma", "initial", "tolerance", "update_tolerance", "scale"):
         given = getattr(algorithm, name, None)

@@ -70,7 +70,7 @@ class LDQN(eqx.Module):
             checks.require_plain_tolerance(self.update_tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
-        checks.check_lengths(self, len(spec.objectives))
+        checks.require_lengths(self, len(spec.objectives))
         return start(self, spec, key)
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:

@@ -87,7 +87,7 @@ class LPPO(eqx.Module):
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
-        checks.check_lengths(self, m)
+        checks.require_lengths(self, m)
         self.dual.check(m)
         learner = self.networks.start(spec, key, self.worlds)
         return State(learner, jnp.float32(1.0), self.dual.start(m, learner.actor))

@@ -71,7 +71,7 @@ class Projection(eqx.Module):
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
-        checks.check_lengths(self, m)
+        checks.require_lengths(self, m)
         self.dual.check(m)
         learner = self.networks.start(spec, key, self.worlds)
         return State(learner, self.dual.start(m, learner.actor))

@@ -126,7 +126,7 @@ class Tabular(eqx.Module):
                 f"{spec.action}: use a learner with a network, or a discrete version of the world."
             )
         n_objectives = len(spec.objectives)
-        checks.check_lengths(self, n_objectives)
+        checks.require_lengths(self, n_objectives)
         copies, n_states, n_actions = 2 if self.rule == "double-q" else 1, spec.observation.n, spec.action.n
         first = jnp.broadcast_to(jnp.asarray(self.initial, jnp.float32), (n_objectives,))
         table = jnp.broadcast_to(first[:, None], (copies, n_states, n_objectives, n_actions))

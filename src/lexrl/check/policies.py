@@ -17,7 +17,7 @@ from lexrl.order import Order
 def guarantees(algorithm: LA2C | LPPO, world: Any, order: Order) -> tuple[Guarantee, ...]:
     """Theorem 3 and the algorithm's corollary."""
     case = case_of(algorithm, world, order)
-    checks.check_lengths(algorithm, case.m)
+    checks.require_lengths(algorithm, case.m)
     algorithm.dual.check(case.m)
     own = theorem_3(case)
     if isinstance(algorithm, LA2C):

@@ -91,7 +91,7 @@ def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
         return world.ordered(order)
     if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
         return None
-    checks.check_lengths(algorithm, len(order.objectives))
+    checks.require_lengths(algorithm, len(order.objectives))
     return world.momdp(order.discounts(algorithm.gamma, world.spec.objectives)).ordered(order)
 
 
