@@ -167,6 +167,21 @@ class TestAgainstSets:
         assert got.best.tolist() == best
 
 
+class TestDouble:
+    def test_by_hand(self):
+        q = np.array([[3.0, 2.5, 0.0], [1.0, 2.0, 9.0]])
+        value = np.array([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]])
+        sets, best = lex.double_levels(q, value, [1.0, 0.0])
+        np.testing.assert_array_equal(sets, lex.levels(q, [1.0, 0.0]).sets)
+        assert best.tolist() == [10.0, 50.0]  # action 0 is best for the first; of 0 and 1, action 1 for the second
+
+    @settings(max_examples=120, deadline=None)
+    @given(tables(GRID).flatmap(with_slacks))
+    def test_with_its_own_values_it_is_the_ordinary_one(self, case):
+        q, slack = np.array(case[0]), case[1]
+        np.testing.assert_array_equal(lex.double_levels(q, q, slack).best, lex.levels(q, slack).best)
+
+
 class TestSets:
     def test_by_hand(self):
         q = np.array([[5.0, 4.5, 4.0, 5.0], [0.0, 3.0, 9.0, 2.0], [7.0, 1.0, 8.0, 2.0]])

@@ -72,6 +72,16 @@ def lexmax(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) ->
     return levels(q, slack).best
 
 
+def double_levels(
+    q: Float[Arr, "*batch M A"], value: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr
+) -> Levels:
+    """As `levels`, but the best action of each set is chosen by `q`, and worth what `value` says: double learning."""
+    xp = q.__array_namespace__()
+    sets = levels(q, slack).sets
+    chosen = xp.argmax(xp.where(sets[..., :-1, :], q, -xp.inf), axis=-1)
+    return Levels(sets, xp.take_along_axis(value, chosen[..., None], axis=-1)[..., 0])
+
+
 def uniform(allowed: Bool[Arr, "*batch A"]) -> Float[Arr, "*batch A"]:
     """The greedy lexicographic choice: every admissible action is as good as any other."""
     xp = allowed.__array_namespace__()

@@ -91,17 +91,15 @@ class DQN(eqx.Module):
         return (1.0 - epsilon) * (best / best.sum()) + epsilon / q.shape[-1]
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        return fit(self, state, rollout, key, lambda q, value, time: (best_of(q, value), {}))
+        def best(q: Float[Array, "B 1 A"], value: Float[Array, "B 1 A"], _: Array) -> tuple[Array, Metrics]:
+            return ac.of_action(value, jnp.argmax(q[:, 0], axis=-1)), {}
+
+        return fit(self, state, rollout, key, best)
 
 
 Bootstrap = Callable[[Float[Array, "B M A"], Float[Array, "B M A"], Array], tuple[Float[Array, "B M"], Metrics]]
 """The values of successors, from q-values that choose, q-values that count, and the number of updates; and what is
 worth watching."""
-
-
-def best_of(q: Float[Array, "*batch A"], value: Float[Array, "*batch A"]) -> Float[Array, "*batch"]:
-    """The value of the action that `q` prefers."""
-    return jnp.take_along_axis(value, jnp.argmax(q, axis=-1)[..., None], axis=-1)[..., 0]
 
 
 def start(settings: Any, spec: Spec, key: Array) -> State:

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from lexrl import dists, lex
 from lexrl.algos import actor_critic as ac
 from lexrl.algos import checks
-from lexrl.algos.dqn import State, best_of, check_sizes, fit, start
+from lexrl.algos.dqn import State, check_sizes, fit, start
 from lexrl.nets import Activation, Optimiser
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, slack
@@ -85,9 +85,9 @@ class LDQN(eqx.Module):
         def lexmax(
             q: Float[Array, "B M A"], value: Float[Array, "B M A"], time: Array
         ) -> tuple[Float[Array, "B M"], Metrics]:
-            sets = lex.levels(q, self._slack(time, update=True)).sets
+            sets, best = lex.double_levels(q, value, self._slack(time, update=True))
             sizes = sets[:, 1:].sum(axis=-1).astype(jnp.float32).mean(axis=0)
-            return best_of(jnp.where(sets[:, :-1], q, -jnp.inf), value), {"admissible": sizes}
+            return best, {"admissible": sizes}
 
         return fit(self, state, rollout, key, lexmax)
 

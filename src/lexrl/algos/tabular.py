@@ -207,11 +207,10 @@ class Tabular(eqx.Module):
                 return q[:, action], allowed
             chances = self.bandit.probabilities(q, tau, 1 + state.visits[:, s].sum())
             return jnp.sum(q * chances, axis=-1), allowed
-        sets, best = lex.levels(q, self._slack(state, s, update=True))
-        if self.rule == "q-learning":
-            return best, sets[-1]
-        chosen = jnp.argmax(jnp.where(sets[:-1], q, -jnp.inf), axis=-1)
-        return jnp.take_along_axis(state.q[1 - c, s], chosen[:, None], axis=-1)[:, 0], sets[-1]
+        tau = self._slack(state, s, update=True)
+        other = self.rule == "double-q"
+        sets, best = lex.double_levels(q, state.q[1 - c, s], tau) if other else lex.levels(q, tau)
+        return best, sets[-1]
 
     def _slack(self, state: State, s: Array, *, update: bool = False) -> lex.Slack:
         spread = None if state.variance is None else jnp.sqrt(state.variance[s])
