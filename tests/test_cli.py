@@ -1,6 +1,5 @@
 """The command line, driven as a user would: the real program in a process of its own."""
 
-import contextlib
 import csv
 import json
 import os
@@ -12,8 +11,9 @@ import sys
 import pytest
 
 from lexrl import cli
-from lexrl.cli.names import WORLDS, kind, name_of
-from lexrl.cli.train import heeding_interrupts
+from lexrl.cli.names import ALGORITHMS
+from lexrl.cli.train import stopping
+from lexrl.envs.named import WORLDS, kind, name_of
 
 GRID = ["grid-nav", "--size", "5", "--seed", "3"]
 ORDER = ["--order", "min cost > max reward"]
@@ -35,7 +35,9 @@ def solved(tmp_path_factory):
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("train")
     options = ["--seeds", "3", "--steps", "2e4", "--gamma", "0.95", "--tolerance", "0.02", "1%", "--alpha", "n^-0.7"]
-    return lexrl("train", "expected-sarsa", *GRID, *ORDER, *options, cwd=folder), folder / "runs" / "train"
+    return lexrl(
+        "train", "expected-sarsa", *GRID, *ORDER, *options, cwd=folder
+    ), folder / "runs" / "expected-sarsa-grid-nav"
 
 
 class TestSolve:
@@ -79,7 +81,9 @@ class TestTrain:
 
     def test_leaves_curves_and_numbers(self, trained):
         _, folder = trained
-        assert {path.name for path in folder.iterdir()} == {"metrics.csv", "summary.json", "curves.png", "map.png"}
+        assert {path.name for path in folder.iterdir()} == {
+            "run.json", "metrics.csv", "summary.json", "policies", "curves.png", "map.png",
+        }  # fmt: skip
         summary = json.loads((folder / "summary.json").read_text())
         assert summary["seeds"] == [0, 1, 2]
         assert len(summary["per_episode"]["cost"]) == 3
@@ -154,29 +158,34 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, tmp_path
 
 def test_flags_of_a_run_are_disjoint(tmp_path):
     """Flat flag names clash silently or crash the parser: every pair of algorithm and world is parsed once."""
-    for algorithm in ("q-learning", "sarsa", "expected-sarsa", "double-q", "gabor"):
-        for world in ("grid-nav", "random-momdp"):
+    for algorithm in ALGORITHMS:
+        for world in (*WORLDS, "gym:CartPole-v1"):
             with pytest.raises(SystemExit) as stopped:
                 cli.main(["train", algorithm, world, "--help"])
             assert stopped.value.code == 0
 
 
-def test_stopping_by_hand_is_no_traceback(tmp_path):
+def test_stopping_at_once_is_no_traceback(tmp_path):
+    """The first signal waits for the part that runs, which here takes minutes; the second does not."""
     program = pathlib.Path(sys.executable).with_name("lexrl")
     command = [program, "train", "q-learning", *GRID, *ORDER, "--steps", "5e8", "--seeds", "1"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert "q-learning on grid-nav" in process.stdout.readline()  # it has begun
+        process.send_signal(signal.SIGINT)
+        assert "once more: at once" in process.stdout.readline() + process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=120)
     assert process.returncode == 130
     assert complaint.strip() == "lexrl: stopped by hand."
 
 
-def test_an_interrupt_that_python_swallowed_is_kept():
-    with heeding_interrupts() as heed:
-        heed()
-        with contextlib.suppress(KeyboardInterrupt):  # as a callback or a destructor would
-            signal.raise_signal(signal.SIGINT)
+def test_signals_are_noted_and_the_handlers_put_back(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    with stopping() as asked:
+        assert asked() == 0
+        signal.raise_signal(signal.SIGTERM)
+        assert asked() == signal.SIGTERM
         with pytest.raises(KeyboardInterrupt):
-            heed()
+            signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) == before

@@ -7,7 +7,11 @@ import sys
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
-SMALL = {"three_objectives.py": (["--seeds", "2", "--steps", "1e4"], "effort minimised")}
+SMALL = {
+    "own_gym_env.py": (["--steps", "2e3"], "cost_heat (info['cost_heat'])"),
+    "own_jax_world.py": (["--steps", "1e4"], "min wet > min time: wet 0.00 times"),
+    "three_objectives.py": (["--seeds", "2", "--steps", "1e4"], "effort minimised"),
+}
 
 
 def test_all_are_run():

@@ -137,8 +137,8 @@ class TestTolerancesInTheOrder:
         """Everything is admissible within a tolerance of a million; hardly anything within none."""
         wide = lexrl.train(learner(), WORLD, "min cost ±1e6 > max reward ±1e6", seeds=[3, 7, 5], steps=2e3)
         narrow = lexrl.train(learner(), WORLD, "min cost ±0 > max reward ±0", seeds=[3, 7, 5], steps=2e3)
-        np.testing.assert_allclose(wide.policies(), 0.25)
-        assert (narrow.policies()[1].max(axis=1) == 1).mean() > 0.3
+        np.testing.assert_allclose(wide.chances(), 0.25)
+        assert (narrow.chances()[1].max(axis=1) == 1).mean() > 0.3
 
 
 class TestResults:
@@ -167,7 +167,7 @@ class TestResults:
         one = result.learner(1)
         assert one.q.shape == (1, 16, 2, 4)
         np.testing.assert_array_equal(one.q, np.asarray(result.seats.learner.q)[1])
-        policies = result.policies()
+        policies = result.chances()
         assert policies.shape == (3, 16, 4)
         assert policies.dtype == float
         np.testing.assert_allclose(policies.sum(axis=-1), 1, rtol=1e-15)
@@ -178,12 +178,12 @@ class TestResults:
     def test_policies_of_several_algorithms_use_their_own_tolerance(self):
         each = [learner(tolerance=tau) for tau in (0.0, 1e6, 0.05)]
         result = lexrl.train(each, WORLD, ORDER, seeds=[3, 7, 5], steps=2e3)
-        np.testing.assert_allclose(result.policies()[1], 0.25)
-        assert (result.policies()[0].max(axis=1) > 0.3).any()
+        np.testing.assert_allclose(result.chances()[1], 0.25)
+        assert (result.chances()[0].max(axis=1) > 0.3).any()
 
     def test_gaps(self, result):
         process = WORLD.momdp(0.99)
-        for policy, gap in zip(result.policies(), result.gaps(process), strict=True):
+        for policy, gap in zip(result.chances(), result.gaps(process), strict=True):
             expected = exact.gap(process, policy, ORDER)
             np.testing.assert_allclose(gap.shortfall, expected.shortfall)
             assert gap.level == expected.level
@@ -230,7 +230,7 @@ class TestExecution:
     def test_someone_may_watch(self, result):
         seen = []
         again = execute(plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4), watch=seen.append)
-        assert [chunk.steps for chunk in seen] == again.steps.tolist() == result.steps.tolist()
+        assert [int(part.steps[-1]) for part in seen] == again.steps.tolist() == result.steps.tolist()
         for one, other in zip(jax.tree.leaves(again.seats), jax.tree.leaves(result.seats), strict=True):
             np.testing.assert_array_equal(one, other)
 

@@ -38,7 +38,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_scraps(tmp_path, monkeypatch)
     before = path.read_bytes()
 
     def full(*_):
-        raise OSError("disk full")
+        raise OSError(28, "disk full")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="disk full"):

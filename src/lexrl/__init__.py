@@ -26,13 +26,23 @@ from lexrl.algos import (  # noqa: E402
 )
 from lexrl.check import check  # noqa: E402
 from lexrl.dual import Dual  # noqa: E402
-from lexrl.envs import cart_pole, cart_safe, finite_world, grid_nav, gym_world, mountain_car_safe, random_world  # noqa: E402
+from lexrl.envs import (  # noqa: E402
+    cart_pole,
+    cart_safe,
+    finite_world,
+    grid_nav,
+    gym_vector_world,
+    gym_world,
+    mountain_car_safe,
+    random_world,
+)
 from lexrl.errors import InputError  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP, momdp, random_momdp  # noqa: E402
 from lexrl.nets import Optimiser  # noqa: E402
 from lexrl.order import Order  # noqa: E402
-from lexrl.run import Result, Run, train  # noqa: E402
+from lexrl.presets import preset  # noqa: E402
+from lexrl.run import Policy, Result, Run, load, resume, stream, train  # noqa: E402
 from lexrl.train.population import per_seed  # noqa: E402
 
 __version__ = "0.1.0"
@@ -51,6 +61,7 @@ __all__ = [
     "Networks",
     "Optimiser",
     "Order",
+    "Policy",
     "Projection",
     "Random",
     "Result",
@@ -68,20 +79,25 @@ __all__ = [
     "finite_world",
     "gabor",
     "grid_nav",
+    "gym_vector_world",
     "gym_world",
     "lex",
+    "load",
     "momdp",
     "mountain_car_safe",
     "per_seed",
+    "preset",
     "q_learning",
     "random_momdp",
     "random_world",
+    "resume",
     "sarsa",
     "schedules",
     "solve",
     "solve_average",
     "solve_horizon",
     "solve_slack",
+    "stream",
     "tolerance",
     "train",
 ]

@@ -1,15 +1,39 @@
-"""What is written to disk: folders that are never reused, files that are whole or not there at all."""
+"""A run's folder: files that are whole or not there at all, with checksums, and nothing that needs pickle.
+
+    run.json            what was run: everything needed to repeat it
+    metrics.csv         the learning curves, one row for each seed, point, metric and objective
+    policies/           one file for each seed: settings and parameters
+    summary.json        written last: a folder that has one holds a finished run
+    checkpoints/        the latest two, until the run is finished
+
+Arrays are kept as safetensors; what belongs to them and a checksum of all of it are in the file's header.
+"""
 
 import csv
+import errno
+import hashlib
 import io
 import json
 import os
 import pathlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import safetensors
+import safetensors.numpy
+
 from lexrl.errors import InputError
+
+FORMAT = 1
+RUN, METRICS, SUMMARY, POLICIES, CHECKPOINTS = "run.json", "metrics.csv", "summary.json", "policies", "checkpoints"
+KEPT = 2
+"""Checkpoints that are kept: the second is for when the first is damaged."""
+
+
+class Damaged(InputError):
+    """A file that is not what was written."""
 
 
 def new_folder(wanted: pathlib.Path) -> pathlib.Path:
@@ -30,6 +54,7 @@ def new_folder(wanted: pathlib.Path) -> pathlib.Path:
 
 def write_bytes(path: pathlib.Path, content: bytes) -> None:
     """Write a file in one stroke: readers see the old one or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -38,13 +63,28 @@ def write_bytes(path: pathlib.Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         pathlib.Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
 
 
 def write_json(path: pathlib.Path, content: Mapping[str, Any]) -> None:
     write_bytes(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: pathlib.Path) -> dict[str, Any]:
+    """A file's content, or a sentence on what is wrong with it."""
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(f"There is no file {str(path)!r}; is that the folder of a run?") from None
+    except (ValueError, UnicodeDecodeError):
+        raise Damaged(f"The file {str(path)!r} is damaged: it is not JSON.") from None
+    if not isinstance(content, dict):
+        raise Damaged(f"The file {str(path)!r} is damaged: it holds {type(content).__name__}, not a description.")
+    return content
 
 
 def write_csv(path: pathlib.Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -54,3 +94,106 @@ def write_csv(path: pathlib.Path, rows: Sequence[Mapping[str, Any]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_bytes(path, text.getvalue().encode())
+
+
+def read_csv(path: pathlib.Path) -> list[dict[str, str]]:
+    """Rows as texts by the header's names."""
+    try:
+        with path.open(newline="") as file:
+            return list(csv.DictReader(file))
+    except FileNotFoundError:
+        raise InputError(f"There is no file {str(path)!r}; is that the folder of a run?") from None
+
+
+def write_arrays(path: pathlib.Path, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
+    """Named arrays, and what belongs to them."""
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    header = {"format": FORMAT, "sha256": _digest(arrays, about), "about": about}
+    write_bytes(path, safetensors.numpy.save(dict(arrays), {"lexrl": json.dumps(header)}))
+
+
+def read_arrays(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What `write_arrays` wrote, to the last bit; else a sentence."""
+    try:
+        with safetensors.safe_open(str(path), "numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        header = json.loads(metadata["lexrl"])
+        about, expected, form = header["about"], header["sha256"], header["format"]
+    except FileNotFoundError:
+        raise InputError(f"There is no file {str(path)!r}.") from None
+    except (safetensors.SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
+        raise Damaged(f"The file {str(path)!r} is damaged, or none of lexrl's ({type(error).__name__}).") from None
+    if form != FORMAT:
+        raise InputError(
+            f"The file {str(path)!r} has format {form}, and this lexrl reads {FORMAT}; use the version that wrote it."
+        )
+    if _digest(arrays, about) != expected:
+        raise Damaged(f"The file {str(path)!r} is damaged: its checksum does not fit.")
+    return arrays, about
+
+
+def _digest(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> str:
+    """A checksum of everything: names, types, shapes, numbers, and the text."""
+    total = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name in sorted(arrays):
+        total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        total.update(np.asarray(arrays[name], order="C").data)
+    return total.hexdigest()
+
+
+def write_checkpoint(
+    folder: pathlib.Path, steps: int, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
+) -> None:
+    """Keep a checkpoint; those before the latest two go."""
+    write_arrays(folder / CHECKPOINTS / f"{steps:012d}.safetensors", arrays, about)
+    for path in checkpoints(folder)[KEPT:]:
+        path.unlink()
+
+
+def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The latest first."""
+    return sorted((folder / CHECKPOINTS).glob("[0-9]*.safetensors"), reverse=True)
+
+
+def remove_checkpoints(folder: pathlib.Path) -> None:
+    """A finished run needs none, and those with a replay buffer are large."""
+    place = folder / CHECKPOINTS
+    if place.is_dir():
+        for path in place.iterdir():  # leftovers of a write that was killed, too
+            path.unlink()
+        place.rmdir()
+
+
+def is_run(folder: pathlib.Path) -> bool:
+    return (folder / RUN).is_file()
+
+
+def is_finished(folder: pathlib.Path) -> bool:
+    return (folder / SUMMARY).is_file()
+
+
+def read_run(folder: pathlib.Path) -> dict[str, Any]:
+    """What was run, as it stands in `run.json`."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {str(folder)!r}; give one that `lexrl train` left.")
+    if not is_run(folder):
+        inside = _listed(path.name for path in sorted(folder.iterdir()) if is_run(path))
+        hint = f"; there are runs in it: {inside}" if inside else "; give one that `lexrl train` left"
+        raise InputError(f"The folder {str(folder)!r} holds no run (no {RUN}){hint}.")
+    content = read_json(folder / RUN)
+    if content.get("format") != FORMAT:
+        raise InputError(
+            f"The run in {str(folder)!r} has format {content.get('format')}, and this lexrl reads {FORMAT}; "
+            "use the version that wrote it."
+        )
+    return content
+
+
+def is_full(error: OSError) -> bool:
+    """Is there no room left on the disk?"""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -219,8 +219,8 @@ class TestActions:
     @pytest.mark.parametrize("name", ACTORS)
     def test_critics_of_actions_need_numbered_ones(self, name):
         said(name, "Critics of actions need numbered actions", "Box(shape=(1,)", "critics of states", world=CAR,
-             networks=Networks(actions=True))  # fmt: skip
-        planned(name, networks=Networks(actions=True))
+             networks=Networks(action_values=True))  # fmt: skip
+        planned(name, networks=Networks(action_values=True))
 
     @pytest.mark.parametrize("bounds", [(), (0.0,), (float("-inf"), 1.0)])
     @pytest.mark.parametrize("name", ACTORS)

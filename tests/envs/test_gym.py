@@ -1,5 +1,7 @@
 """Gymnasium environments as worlds: what they show, where their episodes end, what is closed, and what is refused."""
 
+import sys
+
 import equinox as eqx
 import gymnasium
 import jax
@@ -9,21 +11,32 @@ import pytest
 from gymnasium import spaces
 
 import lexrl
-from lexrl.envs import GymWorld, gym_world
+from lexrl.envs import gym_world
 from lexrl.errors import InputError
 from lexrl.order import parse
 from lexrl.train import host
 from lexrl.types import Box, Discrete, Spec, Transition
 
 ORDER = parse("max reward")
-KEY = jax.random.key(0)
+KEYS = jax.random.split(jax.random.key(0), 1)
+
+
+def unasked():
+    """The keys of a step: an environment draws from a generator of its own."""
+    raise AssertionError
+
+
+def alone(world):
+    """One environment after its reset, and what it shows."""
+    crowd = world.crowd(1)
+    return crowd, crowd.reset(np.array([True]), lambda: KEYS)
 
 
 class Corridor(gymnasium.Env):
     """Walks on from cell 0 and pays 1 a step, or what else it is told to; ends at one cell, is cut off at another."""
 
-    def __init__(self, end=99, cut=99, observation=None, action=None, reward=1.0, shown=None):
-        self.end, self.cut, self.reward, self.shown = end, cut, reward, shown
+    def __init__(self, end=99, cut=99, observation=None, action=None, reward=1.0, shown=None, broken=False):
+        self.end, self.cut, self.reward, self.shown, self.broken = end, cut, reward, shown, broken
         self.observation_space = observation or spaces.Box(0.0, 99.0, (1,), np.float32)
         self.action_space = action or spaces.Discrete(2)
         self.cell, self.seeds, self.actions, self.closed = 0, [], [], 0
@@ -36,6 +49,8 @@ class Corridor(gymnasium.Env):
     def step(self, action):
         self.cell += 1
         self.actions.append(action)
+        if self.broken and len(self.seeds) == 2:
+            raise KeyboardInterrupt
         return self.seen(), self.reward, self.cell == self.end, self.cell >= self.cut, {}
 
     def seen(self):
@@ -53,7 +68,7 @@ def corridor(max_steps=8, **settings):
         made.append(Corridor(**settings))
         return made[-1]
 
-    return GymWorld(make, max_steps), made
+    return gym_world(make, max_steps), made
 
 
 class Scribe(eqx.Module):
@@ -111,9 +126,9 @@ class TestEnds:
     def test_the_time_limit_is_the_loops(self):
         """It is lifted from the environment, so a longer one can be asked for."""
         world = gym_world("Pendulum-v1", max_steps=300)
-        state, _ = world.reset(KEY)
-        assert not any(world.step(state, np.zeros(1, np.float32), None).cut for _ in range(299))
-        world.close(state)
+        crowd, _ = alone(world)
+        assert not any(crowd.step(np.zeros((1, 1), np.float32), unasked).cut for _ in range(299))
+        crowd.close()
 
     @pytest.mark.parametrize(("settings", "worth"), [({"cut": 1}, 2.0), ({"end": 1}, 1.0)])
     def test_what_is_learned(self, settings, worth):
@@ -158,32 +173,35 @@ class TestEnvironments:
         assert len(set(made[0].seeds)) == 15
 
     def test_even_where_it_breaks(self):
-        world, made = corridor(cut=2)
+        made, settings = [], {}
+        world = gym_world(lambda: made.append(Corridor(cut=2, **settings)) or made[-1], 8)
         result = lexrl.train(Scribe(), world, ORDER, seeds=1, steps=7, chunks=1)
         made.clear()
-        usual = world.step
-
-        def step(state, *rest):
-            if len(state.seeds) == 2:
-                raise KeyboardInterrupt
-            return usual(state, *rest)
-
-        world.step = step
+        settings["broken"] = True
         with pytest.raises(KeyboardInterrupt):
             result.evaluate(5)
         assert [env.closed for env in made] == [1]
 
+    def test_evaluating_side_by_side(self):
+        """As many episodes as were asked for, each as it is when played alone."""
+        world = gym_world("CartPole-v1", 40)
+        result = lexrl.train(lexrl.Random(worlds=3), world, ORDER, seeds=2, steps=3, chunks=1)
+        alone = lexrl.train(lexrl.Random(worlds=1), world, ORDER, seeds=2, steps=1, chunks=1)
+        one, other = (run.evaluate(7, gamma=0.9, greedy=False) for run in (result, alone))
+        jax.tree.map(np.testing.assert_array_equal, one, other)
+        assert len(np.unique(one.lengths)) > 4
+
     def test_an_episode_is_decided_by_its_seed(self):
         """As the environment itself plays it, whatever was played before."""
         world = gym_world("CartPole-v1")
-        played = []
-        for previous in (None, world.reset(jax.random.key(5))[0]):
-            state, obs = world.reset(KEY, previous)
-            played.append([obs] + [world.step(state, action, None).obs for action in (0, 1, 1)])
-            world.close(state)
+        crowd, played = world.crowd(1), []
+        for _ in range(2):
+            first = crowd.reset(np.array([True]), lambda: KEYS)[0]
+            played.append([first] + [crowd.step(np.array([action]), unasked).obs[0] for action in (0, 1, 1)])
+        crowd.close()
         np.testing.assert_array_equal(played[0], played[1])
         env = gymnasium.make("CartPole-v1")
-        first, _ = env.reset(seed=int(jax.random.bits(KEY)))
+        first, _ = env.reset(seed=int(jax.random.bits(KEYS[0])))
         np.testing.assert_array_equal(played[0], [first] + [env.step(action)[0] for action in (0, 1, 1)])
 
 
@@ -196,19 +214,55 @@ class TestSpaces:
         assert pendulum == Spec(Box((3,), -8.0, 8.0), Box((1,), -2.0, 2.0), ("reward",), 50)
         assert gym_world("FrozenLake-v1").spec[:2] == (Discrete(16), Discrete(4))
 
-    def test_vector_rewards(self):
-        world = gym_world("lexrl/CartSafe-v0", max_steps=20)
-        assert world.spec.objectives == ("reward_1", "reward_2")
-        state, _ = world.reset(KEY)
-        assert world.step(state, 1, None).signals.shape == (2,)
-
     def test_actions_stay_in_their_own_bounds(self):
         box = spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([1.0, 5.0], np.float32))
         world, made = corridor(action=box)
         assert world.spec.action == Box((2,), -1.0, 5.0)
-        state, _ = world.reset(KEY)
-        world.step(state, np.array([3.0, -2.0], np.float32), None)
+        crowd, _ = alone(world)
+        crowd.step(np.array([[3.0, -2.0]], np.float32), unasked)
         assert made[-1].actions[0].tolist() == [1.0, 0.0]
+
+    def test_numbers_that_do_not_begin_at_0_are_shifted(self):
+        world, made = corridor(observation=spaces.Discrete(3, start=5), action=spaces.Discrete(2, start=-1), shown=6)
+        assert world.spec[:2] == (Discrete(3), Discrete(2))
+        crowd, first = alone(world)
+        assert first.tolist() == crowd.step(np.array([1]), unasked).obs.tolist() == [1]
+        assert made[-1].actions == [0]
+
+    @pytest.mark.parametrize(
+        ("space", "shown", "size", "number"),
+        [
+            (spaces.Box(0, 10, (2,), np.int32), np.array([3, 4], np.int32), 121, 37),
+            (spaces.Box(np.array([-1, 0]), np.array([1, 4]), dtype=np.int64), np.array([1, 2]), 15, 12),
+            (spaces.MultiDiscrete([2, 5]), np.array([1, 3]), 10, 8),
+            (spaces.MultiBinary(3), np.array([1, 0, 1], np.int8), 8, 5),
+            (spaces.Tuple([spaces.Discrete(4, start=1), spaces.Discrete(2)]), (3, 1), 8, 5),
+            (spaces.Dict(a=spaces.Discrete(4), b=spaces.MultiBinary(1)), {"b": np.array([1]), "a": 2}, 8, 5),
+            (spaces.Discrete(7), 4, 7, 4),
+        ],
+        ids=str,
+    )
+    def test_whole_numbers_can_be_numbered(self, space, shown, size, number):
+        world = gym_world(lambda: Corridor(observation=space, shown=shown), 8, numbered=True)
+        assert world.spec.observation == Discrete(size)
+        crowd, first = alone(world)
+        assert first.tolist() == crowd.step(np.array([0]), unasked).obs.tolist() == [number]
+        assert first.dtype == np.int32
+
+    def test_each_number_once(self):
+        space = spaces.Tuple([spaces.Discrete(3), spaces.Box(-1, 1, (2,), np.int8)])
+        world = gym_world(lambda: Corridor(observation=space, shown=(0, np.zeros(2, np.int8))), 8, numbered=True)
+        seen = [(a, np.array([b, c])) for a in range(3) for b in (-1, 0, 1) for c in (-1, 0, 1)]
+        assert world.view.together(seen).tolist() == list(range(27))
+
+    def test_what_can_be_flattened_is(self):
+        space = spaces.Dict(a=spaces.Discrete(3), b=spaces.Box(-1.0, 2.0, (2,), np.float32))
+        world = gym_world(lambda: Corridor(observation=space, shown={"a": 1, "b": np.array([0.5, 2.0], np.float32)}), 8)
+        assert world.spec.observation == Box((5,), -1.0, 2.0)
+        _, first = alone(world)
+        np.testing.assert_array_equal(first, [[0, 1, 0, 0.5, 2.0]])
+        assert first.dtype == np.float32
+        assert gym_world("Blackjack-v1", max_steps=9).spec.observation == Box((45,), 0.0, 1.0)
 
     def test_numbers_are_converted(self):
         for space, shown, kind in (
@@ -217,20 +271,22 @@ class TestSpaces:
             (spaces.Box(0.0, 1.0, (1,), np.float64), np.ones(1), np.float32),
         ):
             world, _ = corridor(observation=space, shown=shown)
-            state, obs = world.reset(KEY)
-            assert obs.dtype == world.step(state, 0, None).obs.dtype == kind
+            crowd, obs = alone(world)
+            assert obs.dtype == crowd.step(np.array([0]), unasked).obs.dtype == kind
 
 
 class TestRefused:
     @pytest.mark.parametrize(
         ("settings", "parts"),
         [
-            ({"observation": spaces.Discrete(3, start=1)}, ("The observations are Discrete(3, start=1)", "begin at 0")),
-            ({"observation": spaces.Dict(a=spaces.Discrete(3))}, ("The observations are Dict(", "FlattenObservation")),
+            (
+                {"observation": spaces.Graph(spaces.Discrete(2), spaces.Discrete(2))},
+                ("The observations are Graph(", "cannot be flattened", "wrap"),
+            ),
             ({"action": spaces.MultiDiscrete([2, 2])}, ("The actions are MultiDiscrete([2 2])", "TransformAction")),
             (
-                {"observation": spaces.Dict(a=spaces.Box(np.arange(40.0), np.arange(40.0) + 1, dtype=np.float64))},
-                ("The observations are Dict(", "wrap the environment"),
+                {"observation": spaces.Sequence(spaces.Box(np.arange(40.0), np.arange(40.0) + 1, dtype=np.float64))},
+                ("The observations are Sequence(", "wrap the environment"),
             ),
         ],
     )
@@ -245,20 +301,47 @@ class TestRefused:
         [
             ({"shown": np.zeros(2)}, r"A reset shows float32\[2\], but the spec says Box\(shape=\(1,\)"),
             ({"shown": 0.0}, r"A reset shows float32\[\]"),
-            ({"reward": np.zeros(2)}, r"A step pays float32\[2\], but the spec's signals are reward; pay float\[1\]"),
+            ({"reward": np.zeros(2)}, "The order names 'reward', but the signals here are 'reward_1', 'reward_2'"),
         ],
     )
     def test_what_does_not_fit_the_spaces(self, settings, sentence):
         with pytest.raises(InputError, match=sentence):
             lexrl.train(Scribe(), corridor(**settings)[0], ORDER, seeds=1, steps=7)
 
+    @pytest.mark.parametrize(
+        ("space", "part"),
+        [
+            (spaces.Box(0.0, 1.0, (2,), np.float32), "not whole numbers"),
+            (spaces.Box(0, 255, (9, 9), np.uint8), "more than 10,000,000"),
+        ],
+    )
+    def test_what_cannot_be_numbered(self, space, part):
+        with pytest.raises(InputError, match=part) as error:
+            gym_world(lambda: Corridor(observation=space), 8, numbered=True)
+        assert "\n" not in str(error.value)
+
     @pytest.mark.parametrize("settings", [{}, {"max_steps": 5}])
     def test_names(self, settings):
         with pytest.raises(InputError, match="Gymnasium cannot make 'Nowhere-v0'"):
             gym_world("Nowhere-v0", **settings)
 
+    def test_names_of_a_package_that_is_not_there(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "mo_gymnasium", None)
+        with pytest.raises(InputError, match=r"'mo-nothing-v0', .* pip install 'lexrl\[mo\]'"):
+            gym_world("mo-nothing-v0")
+
     def test_lengths(self):
         with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
             gym_world("Blackjack-v1")
+        with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
+            gym_world(Corridor)
         with pytest.raises(InputError, match="An episode of 0 steps cannot be"):
             gym_world("CartPole-v1", max_steps=0)
+
+    def test_steps_of_another_length(self):
+        class Short(Corridor):
+            def step(self, action):
+                return super().step(action)[:4]
+
+        with pytest.raises(InputError, match="A step answers with 4 values"):
+            gym_world(Short, 8)

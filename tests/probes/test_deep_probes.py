@@ -166,7 +166,7 @@ def train(name, probes, order=ORDER, **changes):
     worlds = lexrl.per_seed([probe.world() for probe in each])
     result = lexrl.train(algorithms, worlds, order, seeds=len(each), steps=STEPS[name], chunks=1)
     assert not result.faults
-    return result.policies(greedy=name == "LDQN").reshape(len(probes), EACH, STATES, ACTIONS)
+    return result.chances(greedy=name == "LDQN").reshape(len(probes), EACH, STATES, ACTIONS)
 
 
 def require_right(probe, policies):
@@ -212,7 +212,7 @@ VARIANTS = {
     "penalised": lambda name: {"surrogate": "penalised", "divergence": 0.02},
     "weighted": lambda name: {"weighted": True},
     "linear critic": lambda name: {"networks": Networks(hidden=(16,), critic_hidden=(), features=one_hot)},
-    "action critics": lambda name: {"networks": Networks(hidden=(), bias=False, actions=True)},
+    "action critics": lambda name: {"networks": Networks(hidden=(), bias=False, action_values=True)},
     # Half a unit at first, which is enough to give in; in the end too little.
     "decaying tolerance": lambda name: {"tolerance": Absolute(0.5) * Power(0.6)},
     "Robbins-Monro rates": lambda name: {
@@ -259,6 +259,6 @@ def test_limit_averages(name):
     result = lexrl.train(algorithm, world, TWO, seeds=EACH, steps=STEPS[name], chunks=1)
     best = lexrl.solve_average(process, TWO).returns
     np.testing.assert_allclose(best, [0.0, 2.0], atol=1e-9)
-    achieved = [exact.average_returns(process.ordered(TWO), policy) for policy in result.policies(greedy=False)]
+    achieved = [exact.average_returns(process.ordered(TWO), policy) for policy in result.chances(greedy=False)]
     reached = (np.abs(np.array(achieved) - best) <= 0.05).all(axis=1)
     assert reached.sum() >= ENOUGH, achieved

@@ -63,7 +63,7 @@ def learned(m):
         np.asarray(jax.vmap(functools.partial(algorithm.values, result.learner(place)))(np.arange(STATES)))
         for place, algorithm in enumerate(algorithms)
     ]
-    return result.policies(), np.stack(values).swapaxes(1, 2)
+    return result.chances(), np.stack(values).swapaxes(1, 2)
 
 
 @pytest.mark.parametrize("place", range(4), ids=lambda place: f"world{place}")

@@ -22,7 +22,7 @@ def train(algorithms, processes, steps):
     order = ORDER if processes[0].n_objectives == 3 else ORDER.rpartition(" > ")[0]
     result = lexrl.train(algorithms, worlds, order, seeds=len(processes), steps=steps, chunks=1)
     assert not result.faults
-    return list(result.policies())
+    return list(result.chances())
 
 
 @pytest.fixture(scope="module")

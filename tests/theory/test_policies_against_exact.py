@@ -136,7 +136,7 @@ def learned(plan):
     result = lexrl.train(algorithms, worlds, ORDERS[plan.m], seeds=seeds, steps=plan.steps, chunks=1)
     assert not result.faults
     shape = (len(kinds), LEARNERS_EACH, 8, 3)
-    both = result.policies(greedy=False).reshape(shape), result.policies().reshape(shape)
+    both = result.chances(greedy=False).reshape(shape), result.chances().reshape(shape)
     return {key: (both[0][place], both[1][place]) for place, key in enumerate(kinds)}
 
 

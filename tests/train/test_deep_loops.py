@@ -98,7 +98,7 @@ class TestTheSameNumbers:
     def test_stepped_from_python_alone(self, case):
         """In company, on all devices, compiled; alone, on the host, in other chunks, in the bare world."""
         *_, end = host.train(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=2)
-        same(case.mine, member(end.seats))
+        same(case.mine, member(end.seats._replace(world=None)))
 
     @pytest.mark.slow
     def test_compiled_alone(self, case):

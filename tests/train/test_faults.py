@@ -191,11 +191,11 @@ class TestTheHostLoop:
         sentence = "Seed 12 stopped at step 27: the world paid NaN or infinity for 'signal_1'."
         assert [chunk.faults for chunk in stepped] == [{}, {}] + [{1: sentence}] * 4
         for one, other in zip(stepped, clean, strict=True):
-            same(member(one.seats, 0), member(other.seats._replace(world=None), 0))
+            same(member(one.seats, 0), member(other.seats, 0))
 
     def test_it_keeps_its_last_good_state(self, stepped, clean):
         for chunk in stepped[2:]:
-            kept, good = member(chunk.seats, 1), member(clean[1].seats._replace(world=None), 1)
+            kept, good = member(chunk.seats, 1), member(clean[1].seats, 1)
             same((kept.learner, kept.obs, kept.clock, kept.earned), (good.learner, good.obs, good.clock, good.earned))
 
     def test_it_shows_nothing_any_more(self, stepped):

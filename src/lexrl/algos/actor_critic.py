@@ -34,7 +34,7 @@ class Networks(eqx.Module):
     """Networks with biases; without hidden layers and biases, numbered states make them tables."""
     features: tyro.conf.Suppress[Callable[[Array], Array] | None] = eqx.field(static=True, default=None)
     """What the critic sees of an observation; None: all of it."""
-    actions: bool = eqx.field(static=True, default=False)
+    action_values: bool = eqx.field(static=True, default=False)
     """Critics of actions, `Q_i(s, a)`, take the place of the advantage, as in the paper's corollary for LPPO."""
     squash: bool = eqx.field(static=True, default=False)
     """Press continuous actions into their bounds, by tanh."""
@@ -50,7 +50,7 @@ class Networks(eqx.Module):
 
     def start(self, spec: Spec, key: Array, worlds: int) -> "Learner":
         """New networks for a world."""
-        if self.actions and not isinstance(spec.action, Discrete):
+        if self.action_values and not isinstance(spec.action, Discrete):
             raise InputError(
                 f"Critics of actions need numbered actions, but this world has {spec.action}; use critics of states."
             )
@@ -59,7 +59,7 @@ class Networks(eqx.Module):
             keys[0], spec, self.hidden, activation=self.activation, bias=self.bias, squash=self.squash,
             spread=self.spread,
         )  # fmt: skip
-        shape = (m, spec.action.n) if self.actions and isinstance(spec.action, Discrete) else (m,)
+        shape = (m, spec.action.n) if self.action_values and isinstance(spec.action, Discrete) else (m,)
         widths = self.hidden if self.critic_hidden is None else self.critic_hidden
         critic = nets.mlp(
             keys[1], self._features_of(spec.observation), shape, widths, activation=self.activation, bias=self.bias,
@@ -79,7 +79,7 @@ class Networks(eqx.Module):
     def criticise(self, learner: "Learner", obs: Array, policy: Distribution | None = None) -> Float[Array, "*batch M"]:
         """`V_i(s)` in the objectives' own units."""
         out = self.judge(learner.critic, obs)
-        if isinstance(policy, Categorical) and self.actions:
+        if isinstance(policy, Categorical) and self.action_values:
             out = jnp.sum(out * jax.nn.softmax(policy.logits)[..., None, :], axis=-1)
         return learner.scale * out
 
@@ -160,7 +160,7 @@ def look(
     share = jnp.maximum(1.0 / time, 0.01) if steady else 1.0 / time
     mean_reward = learner.average + share * (rollout.reward.mean(axis=(0, 1)) - learner.average)
     policy = learner.actor(rollout.obs)
-    later = learner.actor(rollout.next_obs) if networks.actions else None
+    later = learner.actor(rollout.next_obs) if networks.action_values else None
     value = networks.criticise(learner, rollout.obs, policy)
     next_value = networks.criticise(learner, rollout.next_obs, later)
     baseline = mean_reward if average else jnp.zeros_like(mean_reward)
@@ -170,7 +170,7 @@ def look(
     square = learner.scale**2 + share * (jnp.mean(target**2, axis=(0, 1)) - learner.scale**2)
     scale = jnp.sqrt(jnp.maximum(square, 1e-6))
     track, passage = returns.follow(learner.track, rollout.reward, rollout.last, gamma)
-    if networks.actions:
+    if networks.action_values:
         advantage = learner.scale * of_action(networks.judge(learner.critic, rollout.obs), rollout.action)
     weight = passage.weight if weighted else None
     if weighted:
@@ -232,7 +232,7 @@ def move_critic(networks: Networks, learner: Learner, seen: Evidence, rate: Any)
 
     def loss(critic: MLP) -> tuple[Array, Array]:
         out = networks.judge(critic, seen.obs)
-        if networks.actions:
+        if networks.action_values:
             out = of_action(out, seen.action)
         errors = (out - seen.target) ** 2
         each = 0.5 * jnp.mean(errors if seen.weight is None else seen.weight * errors, axis=0)

@@ -35,7 +35,7 @@ def corollary_la2c(case: Case) -> tuple[Condition, ...]:
 def corollary_lppo(case: Case, algorithm: LPPO) -> tuple[Condition, ...]:
     """Corollary 2: PPO converges."""
     networks = algorithm.networks
-    actions: Verdict = "holds" if networks.actions else "fails"
+    actions: Verdict = "holds" if networks.action_values else "fails"
     relu: Verdict = "holds" if networks.activation == "relu" else "fails"
     conflict = "Theorem 3 wants a policy that is twice differentiable, which relu is not"
     return (
@@ -49,7 +49,9 @@ def corollary_lppo(case: Case, algorithm: LPPO) -> tuple[Condition, ...]:
             "fails",
             "output weights are normal and small (0.01 / sqrt(width) in the actor, 0.1 / sqrt(width) in the critic)",
         ),
-        Condition("critics of actions take the advantage's place", actions, f"actions is {networks.actions}"),
+        Condition(
+            "critics of actions take the advantage's place", actions, f"action_values is {networks.action_values}"
+        ),
         _td0(case),
         _units(case),
         _weighted(case, "actor's"),
@@ -117,7 +119,7 @@ def _irreducible(case: Case) -> Condition:
 
 
 def _linear(case: Case) -> Condition:
-    hidden, actions = case.critic_hidden, case.algorithm.networks.actions
+    hidden, actions = case.critic_hidden, case.algorithm.networks.action_values
     others = {f"hidden layers of {hidden}": bool(hidden), "critics are of actions": actions}
     return none_of("critics of states, linear in features", others, "no hidden layers")
 

@@ -46,7 +46,7 @@ def _smooth_critics(case: Case) -> Condition:
 
 def _same_form(case: Case) -> Condition:
     algorithm = case.algorithm
-    gain = "Q_i" if algorithm.networks.actions else "A_i"
+    gain = "Q_i" if algorithm.networks.action_values else "A_i"
     if isinstance(algorithm, LA2C):
         form = f"E[log pi {gain}]"
     elif algorithm.surrogate == "penalised":

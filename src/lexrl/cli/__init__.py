@@ -1,4 +1,4 @@
-"""The command line: `lexrl solve`, `lexrl train`, `lexrl list`.
+"""The command line: `lexrl train`, `resume`, `evaluate`, `compare`, `watch`, `report`, `solve`, `check`, `list`.
 
 Fields and arguments with their documentation become flags; what people write as text (schedules, tolerances, bandits)
 is read by the same functions that read it in Python.
@@ -11,10 +11,13 @@ from typing import Annotated, Any
 import tyro
 from rich.table import Table
 
-from lexrl.cli.names import ALGORITHMS, WORLDS, chosen_preset, learners, registry, summary, worlds
+from lexrl.cli.check import Check, check
+from lexrl.cli.names import ALGORITHMS, chosen_preset, learners, registry, summary, worlds
+from lexrl.cli.runs import Compare, Evaluate, Report, Watch, compare, evaluate, report, watch
 from lexrl.cli.show import complain, console
 from lexrl.cli.solve import Solve, solve
-from lexrl.cli.train import Train, train
+from lexrl.cli.train import Resume, Train, resume, train
+from lexrl.envs.named import WORLDS
 from lexrl.errors import InputError
 from lexrl.presets import Preset
 
@@ -31,18 +34,13 @@ def main(arguments: list[str] | None = None) -> None:
         preset = chosen_preset(words)
         with registry():
             command = tyro.cli(
-                _commands(preset),
+                _commands(preset, words),
                 args=words,
                 prog="lexrl",
                 description="Lexicographic multi-objective reinforcement learning.",
                 config=(tyro.conf.CascadeSubcommandArgs, tyro.conf.OmitSubcommandPrefixes),
             )
-        if isinstance(command, Train):
-            train(command, next(word for word in words if word in ALGORITHMS), preset)
-        elif isinstance(command, Solve):
-            solve(command)
-        else:
-            show_list()
+        _obey(command, words, preset)
     except InputError as error:
         complain(str(error), 2)
     except KeyboardInterrupt:
@@ -51,15 +49,48 @@ def main(arguments: list[str] | None = None) -> None:
         complain(f"{error.filename or 'a file'} could not be written or read: {error.strerror}.", 1)
 
 
-def _commands(preset: Preset | None) -> Any:
+def _commands(preset: Preset | None, words: list[str]) -> Any:
     """All commands, with the unions of what exists in their places."""
-    world = tyro.conf.OmitArgPrefixes[worlds(preset)]
+    world = tyro.conf.OmitArgPrefixes[worlds(preset, words)]
     algorithm = tyro.conf.OmitArgPrefixes[learners(preset)]
     return (
-        Annotated[Solve[world], tyro.conf.subcommand("solve")]
-        | Annotated[Train[algorithm, world], tyro.conf.subcommand("train")]
+        Annotated[Train[algorithm, world], tyro.conf.subcommand("train")]
+        | Annotated[Resume, tyro.conf.subcommand("resume")]
+        | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+        | Annotated[Compare, tyro.conf.subcommand("compare")]
+        | Annotated[Watch, tyro.conf.subcommand("watch")]
+        | Annotated[Report, tyro.conf.subcommand("report")]
+        | Annotated[Solve[world], tyro.conf.subcommand("solve")]
+        | Annotated[Check[algorithm, world], tyro.conf.subcommand("check")]
         | Annotated[List, tyro.conf.subcommand("list")]
     )
+
+
+def _obey(command: Any, words: list[str], preset: Preset | None) -> None:
+    match command:
+        case Train():
+            train(command, _algorithm(words), preset)
+        case Check():
+            check(command, _algorithm(words), preset)
+        case Resume():
+            resume(command)
+        case Evaluate():
+            evaluate(command)
+        case Compare():
+            compare(command)
+        case Watch():
+            watch(command)
+        case Report():
+            report(command)
+        case Solve():
+            solve(command)
+        case _:
+            show_list()
+
+
+def _algorithm(words: list[str]) -> str:
+    """The name by which the algorithm was called."""
+    return next(word for word in words if word in ALGORITHMS)
 
 
 def show_list() -> None:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -26,7 +26,8 @@ from lexrl.algos import (
 )
 from lexrl.algos.tabular import Bandit, as_bandit
 from lexrl.dual import Schedules, as_schedules
-from lexrl.envs import cart_pole, cart_safe, grid_nav, mountain_car_safe, random_world
+from lexrl.envs import GymWorld, gym_world
+from lexrl.envs.named import WORLDS, in_gymnasium, kind
 from lexrl.errors import InputError
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
@@ -46,13 +47,6 @@ ALGORITHMS: dict[str, Callable[[], Any]] = {
     "a2c": A2C,
     "ppo": PPO,
     "random": Random,
-}
-WORLDS: dict[str, Callable[..., Any]] = {
-    "cart-safe": cart_safe,
-    "grid-nav": grid_nav,
-    "mountain-car-safe": mountain_car_safe,
-    "random-momdp": random_world,
-    "cart-pole": cart_pole,
 }
 
 
@@ -84,8 +78,8 @@ def learners(preset: Preset | None) -> Any:
     return _union([one(*item) for item in ALGORITHMS.items()])
 
 
-def worlds(preset: Preset | None) -> Any:
-    """The union of all worlds, as the parser takes it."""
+def worlds(preset: Preset | None, words: list[str]) -> Any:
+    """The union of all worlds, as the parser takes it; with the Gymnasium environment that the command line names."""
     settings = {} if preset is None else preset.world
 
     def one(name: str, make: Callable[..., Any]) -> Any:
@@ -93,17 +87,23 @@ def worlds(preset: Preset | None) -> Any:
         builder = partial(make, **settings) if settings and fits else make
         return Annotated[kind(make), tyro.conf.subcommand(name, constructor=builder, description=summary(make))]
 
-    return _union([one(*item) for item in WORLDS.items()])
+    outside = [_outside(word, name) for word in words if (name := in_gymnasium(word)) is not None]
+    return _union([*(one(*item) for item in WORLDS.items()), *outside[:1]])
 
 
-def name_of(world: Any) -> str:
-    """The name of a world's kind."""
-    return next(name for name, make in WORLDS.items() if kind(make) is type(world))
+def _outside(word: str, name: str) -> Any:
+    """A Gymnasium environment as a world of the command line."""
 
+    def build(max_steps: int | None = None, numbered: bool = False) -> GymWorld:
+        """A Gymnasium environment.
 
-def kind(make: Callable[..., Any]) -> Any:
-    """The type of what a builder builds, as it says itself."""
-    return get_type_hints(make)["return"]
+        Args:
+            max_steps: length of an episode; by default the environment's own limit.
+            numbered: observations of whole numbers become one number each, so that tables can be learned.
+        """
+        return gym_world(name, max_steps, numbered=numbered)
+
+    return Annotated[GymWorld, tyro.conf.subcommand(word, constructor=build, description=f"Gymnasium's {name}.")]
 
 
 def summary(make: Callable[..., Any]) -> str:

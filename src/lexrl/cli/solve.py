@@ -11,9 +11,9 @@ from rich.table import Table
 
 import lexrl
 from lexrl import exact, store
-from lexrl.cli.names import name_of
 from lexrl.cli.show import console, plots
 from lexrl.envs import GridNav
+from lexrl.envs.named import name_of
 from lexrl.errors import InputError
 from lexrl.exact import SlackPoint, Solution
 from lexrl.momdp import MOMDP
@@ -108,7 +108,7 @@ def _write_solution(command: Solve[Any], name: str, process: MOMDP, solution: So
         returns = np.stack([point.returns for point in curve]) * order.signs[:2]
         names = (order.names[0], order.names[1])
         picture = plots().slack_curve(slack, returns[:, 0], returns[:, 1], names, f"{name}: {order}")
-        store.write_bytes(folder / "critical-slack.png", picture)
+        store.write_bytes(folder / "critical-slack.png", picture.png)
         header = ("slack", *names, "price")
         numbers = zip(slack, *returns.T, [point.price for point in curve], strict=True)
         store.write_csv(
@@ -119,4 +119,4 @@ def _write_solution(command: Solve[Any], name: str, process: MOMDP, solution: So
 
 def world_map(world: GridNav, process: MOMDP, policy: np.ndarray, title: str) -> bytes:
     visits = exact.occupancy(process, policy).sum(axis=1)
-    return plots().grid_map(world.size, np.asarray(world.obstacles), int(world.goal), policy, visits, title)
+    return plots().grid_map(world.size, np.asarray(world.obstacles), int(world.goal), policy, visits, title).png

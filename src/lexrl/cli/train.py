@@ -1,4 +1,4 @@
-"""`lexrl train ALGORITHM WORLD`: one learner for each seed, all of them at once."""
+"""`lexrl train ALGORITHM WORLD` and `lexrl resume RUN`: one learner for each seed, all of them at once."""
 
 import contextlib
 import dataclasses
@@ -10,16 +10,19 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
+import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-import lexrl
 from lexrl import exact, store
-from lexrl.cli.names import name_of
-from lexrl.cli.show import console, plots, progress, seeds_table
+from lexrl.cli.show import complain, console, next_commands, plots, seeds_table
 from lexrl.cli.solve import world_map
 from lexrl.envs import GridNav
+from lexrl.envs.named import name_of
+from lexrl.errors import InputError
 from lexrl.presets import Preset
-from lexrl.run import Result, execute, plan
+from lexrl.report.progress import progress
+from lexrl.run import Result, Run, disk, plan
+from lexrl.run.execute import Standing
 from lexrl.types import Discrete
 
 Steps = Annotated[
@@ -54,69 +57,128 @@ class Train(Generic[Learner, World]):
     """Environment steps of each seed."""
     episodes: int = 100
     """Fresh episodes to evaluate each greedy policy on, after training."""
-    out: pathlib.Path = pathlib.Path("runs/train")
-    """Folder for pictures and numbers; a number is added to the name if it is in use."""
+    out: pathlib.Path | None = None
+    """Folder for pictures and numbers, by default runs/ALGORITHM-WORLD; a number is added to a name in use."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Resume:
+    """Go on with a run that was stopped; it ends with the same numbers as if it had not been."""
+
+    run: tyro.conf.Positional[pathlib.Path]
+    """The run's folder."""
 
 
 def train(command: Train[Any, Any], algorithm: str, preset: Preset | None) -> None:
-    """Train, evaluate, and leave curves and numbers."""
+    """Train, evaluate, and leave curves, policies and numbers."""
     world, name = command.world, name_of(command.world)
+    if hasattr(world, "found"):
+        console.print(f"{name}: {world.found}", markup=False)
     order = command.order or (preset.order if preset is not None else None)
     usual = 1_000_000 if preset is None else preset.steps
     run = plan(command.algorithm, world, order, command.seeds, usual if command.steps is None else command.steps)
-    folder = store.new_folder(command.out)
+    if command.episodes < 1:
+        raise InputError(f"{command.episodes} episodes tell nothing; evaluate on 1 or more.")
     settings = f" ({command.preset} settings)" if preset is not None else ""
     title = f"{algorithm} on {name}: {run.order}{settings}"
-    with heeding_interrupts() as heed, progress(title, run.steps, run.order) as show:
-        result = execute(run, lambda chunk: heed() or show(chunk))
-    played = result.evaluate(command.episodes).returns.mean(axis=1)
-    console.print(seeds_table(f"Greedy policies, {command.episodes} fresh episodes each", run.order, played))
-    worth = _exactly(command, result, folder, algorithm)
+    plain = name.replace("/", "-").replace(":", "-")
+    folder = store.new_folder(command.out or pathlib.Path("runs") / f"{algorithm}-{plain}")
+    spoken = shlex.join(["lexrl", *sys.argv[1:]])
+    disk.begin(folder, run, title=title, command=spoken, name=algorithm, episodes=command.episodes)
+    _follow(folder, run, None)
+
+
+def resume(command: Resume) -> None:
+    """Go on where a run stopped."""
+    folder = command.run
+    run = disk.read(folder)
+    if store.is_finished(folder):
+        raise InputError(f"The run in {str(folder)!r} is finished; look at it with `lexrl evaluate {folder}`.")
+    standing, said = disk.standing(folder, run)
+    for sentence in said:
+        console.print(sentence, markup=False)
+    at = 0 if standing is None else int(standing.steps[-1])
+    console.print(f"Going on at step {at:,} of {run.steps:,}.")
+    _follow(folder, run, standing)
+
+
+def _follow(folder: pathlib.Path, run: Run, standing: Standing | None) -> None:
+    """Execute a run with everything a person wants to see, to its end or until it is stopped."""
+    about = store.read_run(folder)
+    title, algorithm, episodes = about.get("title", str(run)), about.get("name", ""), about.get("episodes", 100)
+    result = None
+    try:
+        with stopping() as asked, progress(title, run, console) as show:
+            for result in disk.record(folder, run, standing):
+                show(result)
+                if asked() and result.steps[-1] < run.steps:
+                    break
+    except OSError as error:
+        if not store.is_full(error):
+            raise
+        complain(
+            f"The disk is full: {error.filename} could not be written. The last checkpoint is whole; make room and go "
+            f"on with: lexrl resume {folder}",
+            1,
+        )
+    assert result is not None
+    if asked() and result.steps[-1] < run.steps:
+        complain(f"stopped at step {result.steps[-1]:,}; go on with: lexrl resume {folder}", 128 + asked())
+    worth = _exactly(result, folder, algorithm)
+    played = disk.finish(folder, result, episodes, exact_discounted=_named(worth, run))
+    means = played.returns.mean(axis=1)
+    console.print(seeds_table(f"Greedy policies, {episodes} fresh episodes each", run.order, means))
     for sentence in result.faults.values():
         console.print(sentence, markup=False)
-    console.print(f"{run.steps * len(run.seeds) / result.seconds:,.0f} steps/s, {result.seconds:.1f} s in all.")
-    _write_training(folder, title, result, played, worth)
-    console.print(f"Pictures and numbers are in [bold]{folder}[/bold].")
+    store.write_bytes(folder / "curves.png", _curves(result, title))
+    speed = run.steps * len(run.seeds) / result.seconds
+    console.print(f"{speed:,.0f} steps/s, {result.seconds:.1f} s in all. Everything is in [bold]{folder}[/bold].")
+    next_commands(
+        (f"lexrl watch {folder}", "see an episode: a film"),
+        (f"lexrl evaluate {folder} --episodes 1000", "play more episodes"),
+        (f"lexrl compare {folder} OTHER", "next to another run"),
+    )
 
 
 @contextlib.contextmanager
-def heeding_interrupts() -> Iterator[Callable[[], None]]:
-    """Ctrl-C stops at once, or when the function given is called next.
+def stopping() -> Iterator[Callable[[], int]]:
+    """Ctrl-C and SIGTERM are noted, for when the part that runs is done; asking gives the signal's number, or 0.
 
-    An interrupt can arrive inside a callback or a destructor, from which Python lets no exception out; so it is kept.
+    A second one stops at once.
     """
-    arrived = False
+    arrived = 0
 
-    def interrupt(*_: Any) -> None:
+    def note(number: int, _: Any) -> None:
         nonlocal arrived
-        arrived = True
-        raise KeyboardInterrupt
-
-    def heed() -> None:
         if arrived:
             raise KeyboardInterrupt
+        arrived = number
+        console.print("\nStopping after this part, with a checkpoint (once more: at once).")
 
-    before = signal.signal(signal.SIGINT, interrupt)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, note) for number in numbers]
     try:
-        yield heed
+        yield lambda: arrived
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
-def _exactly(command: Train[Any, Any], result: Result, folder: pathlib.Path, algorithm: str) -> np.ndarray | None:
+def _exactly(result: Result, folder: pathlib.Path, algorithm: str) -> np.ndarray | None:
     """What the greedy policies are worth exactly, next to the optimum, where the world is finite; and a map."""
-    world, run = command.world, result.run
+    run = result.run
+    world = run.env
     if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
         return None
-    gamma = getattr(command.algorithm, "gamma", 0.99)
+    gamma = getattr(run.algorithm, "gamma", 0.99)
     process = world.momdp(run.order.discounts(gamma, world.spec.objectives))
     # With prices, tolerances are about the whole policy's return, and the best policies are randomised.
     if hasattr(run.algorithm, "dual") and len(set(process.gamma)) == 1:
-        policies, best = result.policies(greedy=False), exact.solve_slack(process, run.order).returns
+        policies, best = result.chances(greedy=False), exact.solve_slack(process, run.order).returns
         title = "The policies with their randomness, exactly: discounted, without end"
     else:
-        policies, best = result.policies(), exact.solve(process, run.order).returns
-        title = "The same policies exactly: discounted, without end"
+        policies, best = result.chances(), exact.solve(process, run.order).returns
+        title = "The greedy policies exactly: discounted, without end"
     learned = np.stack([exact.evaluate(process, policy, run.order).returns for policy in policies])
     worth = run.order.unsigned(learned)
     console.print(seeds_table(title, run.order, worth, run.order.unsigned(best)))
@@ -126,25 +188,10 @@ def _exactly(command: Train[Any, Any], result: Result, folder: pathlib.Path, alg
     return worth
 
 
-def _write_training(
-    folder: pathlib.Path, title: str, result: Result, played: np.ndarray, worth: np.ndarray | None
-) -> None:
+def _named(worth: np.ndarray | None, run: Run) -> dict[str, list[float]] | None:
+    return None if worth is None else {name: worth[:, i].tolist() for i, name in enumerate(run.order.names)}
+
+
+def _curves(result: Result, title: str) -> bytes:
     names = [f"{'max' if objective.sign > 0 else 'min'} {objective.name}" for objective in result.run.order.objectives]
-    store.write_csv(folder / "metrics.csv", result.table())
-    store.write_bytes(
-        folder / "curves.png", plots().learning_curves(result.steps, result.metrics["return"], names, title)
-    )
-    summary = {
-        "command": shlex.join(["lexrl", *sys.argv[1:]]),
-        "version": lexrl.__version__,
-        "order": str(result.run.order),
-        "seeds": list(result.run.seeds),
-        "steps": result.run.steps,
-        "seconds": round(result.seconds, 2),
-        "per_episode": {name: played[:, i].tolist() for i, name in enumerate(result.run.order.names)},
-        "exact_discounted": None
-        if worth is None
-        else {name: worth[:, i].tolist() for i, name in enumerate(result.run.order.names)},
-        "stopped": list(result.faults.values()),
-    }
-    store.write_json(folder / "summary.json", summary)
+    return plots().learning_curves(result.steps, result.metrics["return"], names, title).png

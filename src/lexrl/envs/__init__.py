@@ -8,6 +8,7 @@ from lexrl.envs.grid_nav import GridNav, grid_nav
 from lexrl.envs.gym import GymWorld, gym_world
 from lexrl.envs.mountain_car_safe import MountainCarSafe, mountain_car_safe
 from lexrl.envs.random_momdp import random_world
+from lexrl.envs.vector import VectorWorld, gym_vector_world
 
 __all__ = [
     "CartPole",
@@ -16,10 +17,12 @@ __all__ = [
     "GridNav",
     "GymWorld",
     "MountainCarSafe",
+    "VectorWorld",
     "cart_pole",
     "cart_safe",
     "finite_world",
     "grid_nav",
+    "gym_vector_world",
     "gym_world",
     "mountain_car_safe",
     "random_world",

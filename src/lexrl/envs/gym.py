@@ -1,99 +1,187 @@
-"""Any Gymnasium environment as a world for the host loop: `gym_world("CartPole-v1")`.
+"""Any Gymnasium environment as a world for the host loop: `gym_world("CartPole-v1")`, `gym_world(lambda: MyEnv())`.
 
-A scalar reward becomes the signal `reward`; a vector reward (MO-Gymnasium's convention) one signal for each entry. The
-environment's time limit is lifted and handed to the loop, which cuts episodes off itself; where the environment
-truncates an episode all the same, it is over, but nothing is learned from that: the task had not ended.
+Its signals are found by looking at some steps (`lexrl.envs.signals`), and `world.found` says which. The time limit of
+an environment that is made by its name is lifted and handed to the loop, which cuts episodes off itself; where the
+environment truncates an episode all the same, it is over, but nothing is learned from that: the task had not ended.
 """
 
-import math
+import contextlib
+import dataclasses
+import importlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import gymnasium
 import jax
 import numpy as np
-from gymnasium import spaces
 from jax import Array
 
+from lexrl.envs import signals as signals_
+from lexrl.envs.crowd import Answers, Keys
+from lexrl.envs.signals import Event, Function, Signals
+from lexrl.envs.spaces import Moves, View, actions, observations
 from lexrl.errors import InputError
-from lexrl.types import Box, Discrete, Spec
+from lexrl.types import Discrete, Spec
+
+PROBED = 100
+"""Steps with random actions that are looked at for signals."""
 
 
-class Answer(NamedTuple):
-    """A `Step`, and whether the environment itself cut the episode off."""
-
-    state: Any
-    obs: np.ndarray
-    signals: np.ndarray
-    discount: np.float32
-    cut: bool
-
-
+@dataclasses.dataclass(frozen=True)
 class GymWorld:
-    """The world; build it with `gym_world(...)`. Its state is an environment in the middle of an episode."""
+    """The world; build it with `gym_world(...)`."""
 
-    own_generator = True
-    """Environments draw from generators of their own, seeded at the reset."""
+    make: Callable[..., Any]
+    view: View
+    moves: Moves
+    signals: Signals
+    max_steps: int
+    recipe: tuple[Any, dict[str, Any]] | None = None
+    """The call of a function that makes this world again; None for what cannot be written down."""
 
-    def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]], max_steps: int):
-        if max_steps < 1:
-            raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
-        one = make()
-        space = getattr(one.unwrapped, "reward_space", None)
-        names = ("reward",) if space is None else tuple(f"reward_{i + 1}" for i in range(space.shape[0]))
-        self.make = make
-        try:
-            self.spec = Spec(
-                _space("observations", one.observation_space), _space("actions", one.action_space), names, max_steps
-            )
-        finally:
-            one.close()
+    @property
+    def spec(self) -> Spec:
+        return Spec(self.view.space, self.moves.space, self.signals.names, self.max_steps)
 
-    def reset(self, key: Array, previous: Any = None) -> tuple[Any, Any]:
-        """A new episode, in the environment of the episode before if there was one."""
-        env = self.make() if previous is None else previous
-        obs, _ = env.reset(seed=int(np.asarray(jax.random.bits(key))))
-        return env, self._seen(obs)
+    @property
+    def found(self) -> str:
+        """A sentence on the signals there are, and where they come from."""
+        return self.signals.found
 
-    def step(self, state: Any, action: Any, key: Any) -> Answer:
-        numbered, space = isinstance(self.spec.action, Discrete), state.action_space
-        given = int(action) if numbered else np.clip(np.asarray(action), space.low, space.high)
-        obs, reward, ended, truncated, _ = state.step(given)
-        signals = np.atleast_1d(np.asarray(reward, np.float32))
-        return Answer(state, self._seen(obs), signals, np.float32(not ended), bool(truncated))
-
-    def close(self, state: Any) -> None:
-        state.close()
-
-    def _seen(self, obs: Any) -> np.ndarray:
-        return np.asarray(obs, np.int32 if isinstance(self.spec.observation, Discrete) else np.float32)
+    def crowd(self, n: int) -> "Environments":
+        """Environments side by side, one for each world of a learner."""
+        return Environments(self, [self.make() for _ in range(n)])
 
 
-def gym_world(name: str, max_steps: int | None = None, **settings: Any) -> GymWorld:
-    """A Gymnasium environment by its registered name.
+@dataclasses.dataclass(frozen=True)
+class Environments:
+    """Environments that are stepped one after the other."""
+
+    world: GymWorld
+    each: list[Any]
+
+    def reset(self, which: np.ndarray, keys: Keys) -> np.ndarray:
+        seeds = seeds_of(keys())
+        seen = {i: self.each[i].reset(seed=seeds[i])[0] for i in np.flatnonzero(which).tolist()}
+        some = next(iter(seen.values()))
+        return self.world.view.together([seen.get(i, some) for i in range(len(self.each))])
+
+    def step(self, actions: np.ndarray, keys: Keys) -> Answers:
+        seen, paid, ended, cut = [], [], [], []
+        taken = self.world.moves.taken(actions)
+        numbered = isinstance(self.world.moves.space, Discrete)
+        for env, action in zip(self.each, taken.tolist() if numbered else taken, strict=True):
+            obs, reward, end, truncated, info = five(env.step(action))
+            seen.append(obs)
+            paid.append(self.world.signals.read(Event(obs, action, reward, info)))
+            ended.append(end)
+            cut.append(truncated)
+        obs = self.world.view.together(seen)
+        return Answers(obs, np.array(paid, np.float32), 1 - np.array(ended, np.float32), np.array(cut, bool))
+
+    def close(self) -> None:
+        for env in self.each:
+            env.close()
+
+
+def gym_world(
+    name_or_make: str | Callable[..., Any],
+    max_steps: int | None = None,
+    *,
+    signals: Function | None = None,
+    numbered: bool = False,
+    **settings: Any,
+) -> GymWorld:
+    """A Gymnasium environment by its registered name, MO-Gymnasium's too, or by a function that makes it.
 
     Args:
-        name: as `gymnasium.make` takes it.
+        name_or_make: as `gymnasium.make` takes it, or what makes a new environment each time it is called.
         max_steps: length of an episode; by default the environment's own limit.
+        signals: a function from (obs, action, reward, info) to named numbers, in place of what is found by itself.
+        numbered: observations of whole numbers become one number each, so that tables can be learned.
         settings: handed to the environment.
     """
+    named = isinstance(name_or_make, str)
+    spec = _registered(name_or_make) if named else None
+    # The checker that Gymnasium puts around environments wants one number as a reward.
+    make = (
+        partial(gymnasium.make, name_or_make, max_episode_steps=-1, disable_env_checker=True) if named else name_or_make
+    )
     try:
-        limit = gymnasium.spec(name).max_episode_steps if max_steps is None else max_steps
-        if limit is None:
-            raise InputError(f"{name} has no time limit of its own; give max_steps, the length of an episode.")
-        return GymWorld(lambda: gymnasium.make(name, max_episode_steps=-1, **settings), limit)
+        one = make(**settings)
+    except gymnasium.error.Error as error:
+        raise InputError(f"Gymnasium cannot make {name_or_make!r}: {error}") from error
+    try:
+        limit = length(name_or_make if named else one, spec or getattr(one, "spec", None), max_steps)
+        view, moves = observations(one.observation_space, numbered=numbered), actions(one.action_space)
+        found = signals_.find(_some_steps(one), signals)
+    finally:
+        one.close()
+    given = {"name_or_make": name_or_make, "max_steps": max_steps, "numbered": numbered, **settings}
+    recipe = (gym_world, given) if named and signals is None else None
+    return GymWorld(partial(make, **settings), view, moves, found, limit, recipe)
+
+
+def length(what: Any, spec: Any, max_steps: int | None) -> int:
+    """The length of an episode: what was asked for, or the environment's own limit."""
+    found = getattr(spec, "max_episode_steps", None) if max_steps is None else max_steps
+    if found is None:
+        raise InputError(f"{what} has no time limit of its own; give max_steps, the length of an episode.")
+    if found < 1:
+        raise InputError(f"An episode of {found} steps cannot be; max_steps must be 1 or more.")
+    return int(found)
+
+
+def five(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A step as Gymnasium answers it; Safety-Gymnasium's sixth, the cost, goes to the info."""
+    if len(answer) == 5:
+        return answer
+    if len(answer) == 6:
+        obs, reward, cost, ended, truncated, info = answer
+        return obs, reward, ended, truncated, {**info, "cost": cost}
+    raise InputError(
+        f"A step answers with {len(answer)} values; it must be (obs, reward, terminated, truncated, info), or with a "
+        "cost after the reward, as Safety-Gymnasium does."
+    )
+
+
+def seeds_of(keys: Array) -> list[int]:
+    """A seed from each key."""
+    return np.asarray(_bits(keys)).tolist()
+
+
+@jax.jit
+def _bits(keys: Array) -> Array:
+    return jax.vmap(jax.random.bits)(keys)
+
+
+def _registered(name: str) -> Any:
+    """What Gymnasium knows of a name; MO-Gymnasium's are known once it has been imported."""
+    with contextlib.suppress(gymnasium.error.Error):
+        return gymnasium.spec(name)
+    try:
+        importlib.import_module("mo_gymnasium")
+    except ImportError:
+        raise InputError(
+            f"Gymnasium cannot make {name!r}, which is not registered; if it is one of MO-Gymnasium's, install that: "
+            "pip install 'lexrl[mo]'."
+        ) from None
+    try:
+        return gymnasium.spec(name)
     except gymnasium.error.Error as error:
         raise InputError(f"Gymnasium cannot make {name!r}: {error}") from error
 
 
-def _space(what: str, space: Any) -> Discrete | Box:
-    if isinstance(space, spaces.Discrete) and space.start == 0:
-        return Discrete(int(space.n))
-    if isinstance(space, spaces.Box):
-        low, high = float(np.min(space.low)), float(np.max(space.high))
-        return Box(space.shape, low if math.isfinite(low) else -math.inf, high if math.isfinite(high) else math.inf)
-    shown = " ".join(str(space).split())
-    raise InputError(
-        f"The {what} are {shown}; lexrl takes Discrete spaces that begin at 0, and boxes: wrap the environment "
-        "(gymnasium.wrappers has FlattenObservation, TransformAction), and give lexrl.envs.GymWorld what makes it."
-    )
+def _some_steps(env: Any) -> list[Event]:
+    """Steps with random actions."""
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    events = []
+    for _ in range(PROBED):
+        action = env.action_space.sample()
+        obs, reward, ended, truncated, info = five(env.step(action))
+        events.append(Event(obs, action, reward, info))
+        if ended or truncated:
+            env.reset()
+    return events

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lexrl.envs.crowd import Answers
 from lexrl.errors import InputError
 from lexrl.types import Discrete, Env, Spec, Step
 
@@ -36,15 +37,28 @@ def check_answer(spec: Spec, answer: Any) -> None:
             f"A step answers with {type(answer).__name__}; it must be a lexrl.types.Step({', '.join(Step._fields)})."
         )
     check_seen(spec, answer.obs, "step")
-    if np.shape(answer.signals) != (len(spec.objectives),):
-        raise InputError(
-            f"A step pays {_shown(answer.signals)}, but the spec's signals are {', '.join(spec.objectives)}; "
-            f"pay {_text('float', (len(spec.objectives),))}, one number for each."
-        )
+    _check_signals(spec, answer.signals)
     if np.shape(answer.discount) != ():
         raise InputError(
             f"A step's discount is {_shown(answer.discount)}; it must be a single number, 0 where the task ended and "
             "else 1: try jnp.where(ended, 0.0, 1.0)."
+        )
+
+
+def check_answers(spec: Spec, answers: Answers) -> None:
+    """The same for several worlds at once, whose numbers are in arrays already: only shapes are left to look at."""
+    shape = () if isinstance(spec.observation, Discrete) else spec.observation.shape
+    if answers.obs.shape[1:] != shape:
+        check_seen(spec, answers.obs[0], "step")
+    if answers.signals.shape[1:] != (len(spec.objectives),):
+        _check_signals(spec, answers.signals[0])
+
+
+def _check_signals(spec: Spec, signals: Any) -> None:
+    if np.shape(signals) != (len(spec.objectives),):
+        raise InputError(
+            f"A step pays {_shown(signals)}, but the spec's signals are {', '.join(spec.objectives)}; "
+            f"pay {_text('float', (len(spec.objectives),))}, one number for each."
         )
 
 

@@ -1,15 +1,17 @@
 """The host loop: the same algorithms, with worlds that are stepped from Python.
 
 It is the compiled loop with the world outside: same keys, same order of events, same bookkeeping, so that on the same
-world both give the same numbers. Members run one after the other. A world written in JAX is compiled step by step; any
-other object with `spec`, `reset(key)` and `step(state, action, key)` is called as it is. If it says
-`own_generator = True`, it gets a key only at its resets, and there also the state its last episode ended in; it is
-asked to `close(state)` in the end; and a step may answer `cut = True` besides: the episode is over, the task is not.
+world both give the same numbers; and it goes on from what it yielded, bit for bit, with any world that does the same
+again when it is given the same keys and actions. Members run one after the other.
+
+A world written in JAX is compiled step by step. Others are any object with a `spec` and `crowd(n)`, which gives `n`
+worlds side by side (`lexrl.envs.crowd`), or with `reset(key)` and `step(state, action, key)`.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,9 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lexrl.envs.crowd import Crowd, Keys
 from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.train import contract, keys
+from lexrl.train import contract, crowds, keys
 from lexrl.train.compiled import (
     Chunk,
     Fault,
@@ -29,59 +32,53 @@ from lexrl.train.compiled import (
     each_world,
     fault_of_state,
     first_fault,
+    order_spec,
     stops,
     summary,
 )
 from lexrl.train.evaluate import Evaluation
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Population, Worlds, members, number
-from lexrl.types import Algorithm, Env, Spec, Step, Transition
+from lexrl.train.population import Population, Worlds, population
+from lexrl.types import Algorithm, Spec, Transition
 
 
-class Member(eqx.Module):
-    """One learner: its settings, its seed, and how the order reads its world's signals."""
+class Member(NamedTuple):
+    """One learner: its settings, its seed, and how the order reads its world's signals.
+
+    It is no `eqx.Module`: looking up a method of one costs more than a step of a small world.
+    """
 
     algorithm: Any
     seed: Array
-    columns: tuple[int, ...] = eqx.field(static=True)
-    signs: tuple[float, ...] = eqx.field(static=True)
+    columns: np.ndarray
+    signs: np.ndarray
 
-    @partial(jax.jit, static_argnames="spec")
     def init(self, spec: Spec) -> Any:
-        return self.algorithm.init(spec, keys.stream(self.seed, Purpose.INIT))
+        return _init(self.algorithm, self.seed, spec)
 
-    @jax.jit
-    def act(self, learner: Any, obs: Any, time: Any) -> Array:
+    def act(self, learner: Any, obs: Any, time: int) -> np.ndarray:
         """An action for every world."""
-        n = self.algorithm.worlds
-        act = each_world(lambda obs, key: self.algorithm.act(learner, obs, key), n)
-        return act(obs, keys.at(keys.streams(self.seed, Purpose.ACT, n), time))
+        return np.asarray(_act(self.algorithm, self.seed, learner, obs, np.uint32(time)))
 
-    @partial(jax.jit, static_argnames="greedy")
-    def play(self, learner: Any, obs: Any, episode: Any, time: Any, *, greedy: bool) -> Array:
-        """An action in an episode that is only watched."""
-        key = keys.at(keys.stream(self.seed, Purpose.EVALUATE_ACT, episode), time)
-        return self.algorithm.act(learner, obs, key, greedy=greedy)
+    def play(self, learner: Any, obs: Any, episodes: Any, times: Any, *, greedy: bool) -> np.ndarray:
+        """An action for every world, in episodes that are only watched."""
+        return np.asarray(_watched(self.algorithm, self.seed, learner, obs, episodes, times, greedy=greedy))
 
-    @jax.jit
     def update(self, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
-        def once_more(_: Any, learner: Any) -> Any:
-            key = keys.at(keys.stream(self.seed, Purpose.UPDATE), seat.iteration)
-            return self.algorithm.update(learner[0], rollout, key)
+        return _update(self.algorithm, self.seed, seat._replace(world=None), rollout)
 
-        metrics = jax.eval_shape(once_more, 0, (seat.learner, None))[1]
-        # A loop of one round: XLA then compiles what is in it as it does in the compiled loop, to the last bit.
-        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
-        rounds = jnp.where(seat.iteration >= 0, 1, 0)
-        learner, metrics = jax.lax.fori_loop(0, rounds, once_more, (seat.learner, zeros))
-        metrics = {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()}
-        step = (seat.iteration + 1) * self.algorithm.rollout * self.algorithm.worlds
-        return learner, metrics, first_fault(seat.fault, rollout.reward, metrics, step)
+    def rewards(self, signals: np.ndarray) -> np.ndarray:
+        """A world's signals `[N, K]` as rewards `[N, M]`."""
+        return (signals[:, self.columns] * self.signs).astype(np.float32)
+
+    def keys(self, purpose: Purpose, worlds: Any, times: Any) -> Keys:
+        """A key for each world, by its address; computed when it is asked for."""
+        return lambda: _keys(self.seed, purpose, np.asarray(worlds, np.uint32), np.asarray(times, np.uint32))
 
 
 def train(
     algorithm: Algorithm | Sequence[Algorithm],
-    env: Env | Worlds,
+    env: Any,
     order: Order,
     seeds: Sequence[int],
     steps: int,
@@ -89,30 +86,33 @@ def train(
     chunks: int = 50,
 ) -> Iterator[Chunk]:
     """Train one learner for each seed for `steps` environment steps, yielding after each of `chunks` parts."""
+    people = population(algorithm, env, order, seeds)
+    yield from advance(people, env, start(people, env), steps, chunks=chunks)
+
+
+def start(people: Population, env: Any) -> Seat:
+    """Every member before its first step. Worlds that are not in JAX are not made yet: what they show is all 0."""
+    return _together(people, [_first(one, _world(env, i), people) for i, one in enumerate(_everyone(people))])
+
+
+def advance(people: Population, env: Any, seats: Seat, steps: int, *, chunks: int = 50) -> Iterator[Chunk]:
+    """Go on from `seats` until each member has taken `steps` steps in all."""
     if steps < 1 or chunks < 1:
         raise InputError(f"Training for {steps} steps in {chunks} parts cannot be; both must be 1 or more.")
-    each = members(algorithm, env, seeds)
-    worlds = [env.one(i) if isinstance(env, Worlds) else env for i in range(len(seeds))]
-    spec = worlds[0].spec
-    columns, signs = tuple(map(int, order.columns(spec.objectives))), tuple(map(float, order.signs))
-    people = [
-        Member(jax.tree.map(lambda leaf: jnp.asarray(number(leaf)), one), jnp.uint32(seed), columns, signs)
-        for one, seed in zip(each, seeds, strict=True)
-    ]
-    seats = [_start(one, world, order.spec(spec)) for one, world in zip(people, worlds, strict=True)]
-    per_iteration = each[0].rollout * each[0].worlds
-    done, tallies = 0, [None] * len(people)
-    try:
-        for stop in stops(-(-steps // per_iteration), chunks):
-            parts = [_chunk(*part, stop - done) for part in zip(people, worlds, seats, tallies, strict=True)]
-            seats, tallies, done = [seat for seat, _ in parts], [tally for _, tally in parts], stop
-            tally = jax.tree.map(lambda *leaves: np.stack(leaves), *tallies)
-            together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[seat._replace(world=None) for seat in seats])
-            faults = complaints(together.fault, seeds, order)
-            yield Chunk(done * per_iteration, together, summary(tally, order), faults)
-    finally:
-        for world, seat in zip(worlds, seats, strict=True):
-            _close(world, seat.world)
+    everyone, each = _everyone(people), _apart(seats, people.size)
+    per_iteration = people.algorithms.rollout * people.algorithms.worlds
+    done = max(int(seat.iteration) for seat in each)
+    ends = stops(-(-steps // per_iteration), chunks, done)
+    with contextlib.ExitStack() as stack:
+        lives = [_revived(stack, one, _world(env, i), each[i]) for i, one in enumerate(everyone)] if ends else []
+        for stop in ends:
+            parts = [_chunk(one, people.spec, *life, stop - done) for one, life in zip(everyone, lives, strict=True)]
+            lives = [(crowd, seat) for (crowd, _), (seat, _) in zip(lives, parts, strict=True)]
+            done, together = stop, _together(people, [seat for seat, _ in parts])
+            tally = jax.tree.map(lambda *leaves: np.stack(leaves), *[tally for _, tally in parts])
+            fault = jax.tree.map(lambda leaf: np.asarray(leaf)[: people.size], together.fault)
+            faults = complaints(fault, np.asarray(people.seeds), people.order)
+            yield Chunk(done * per_iteration, together, summary(tally, people.order), faults)
 
 
 def evaluate(
@@ -121,150 +121,242 @@ def evaluate(
     """`lexrl.train.evaluate.evaluate` for a world that is stepped from Python."""
     if episodes < 1:
         raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
-    columns, signs = people.static["columns"], people.static["signs"]
-    discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(columns),))
-    played, state = [], None
-    try:
-        for place in range(people.size):
-            algorithm, seed, learner = jax.tree.map(
-                lambda leaf, place=place: jnp.asarray(np.asarray(leaf)[place]),
-                (people.algorithms, people.seeds, learners),
-            )
-            one = Member(algorithm, seed, columns, signs)
-            played.append([])
-            for number in range(episodes):
-                state, *outcome = _episode(one, env, state, learner, number, discount, greedy)
-                played[-1].append(outcome)
-    finally:
-        _close(env, [] if state is None else [state])
-    returns, discounted, lengths = (np.array([[one[part] for one in member] for member in played]) for part in range(3))
+    discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(people.order.objectives),))
+    each = [jax.device_put(learner) for learner in _apart(learners, people.size)]
+    with contextlib.closing(crowds.alive(env, people.algorithms.worlds)) as crowd:
+        played = [
+            _play(one, people.spec, crowd, learner, episodes, discount, greedy)
+            for one, learner in zip(_everyone(people), each, strict=True)
+        ]
+    returns, discounted, lengths = (np.stack(part) for part in zip(*played, strict=True))
     return Evaluation(people.order.unsigned(returns), people.order.unsigned(discounted), lengths)
 
 
-def _episode(
-    one: Member, env: Any, state: Any, learner: Any, number: int, gamma: np.ndarray, greedy: bool
-) -> tuple[Any, Any, Any, int]:
-    """The state an episode ended in, what it paid, without and with discount, and its length."""
-    state, obs = _reset(env, _key(one.seed, Purpose.EVALUATE_RESET, number, 0), state)
-    total, worth, weight = np.zeros((3, len(gamma)), np.float32)
-    weight = weight + 1
-    for time in range(env.spec.max_steps):
-        action = np.asarray(one.play(learner, obs, np.uint32(number), np.uint32(time), greedy=greedy))
-        answer = _answer(env, state, action, _step_key(env, one.seed, number, time, Purpose.EVALUATE_STEP))
-        reward = np.asarray(answer.signals)[np.array(one.columns)] * np.asarray(one.signs, np.float32)
-        total, worth, weight = total + reward, worth + weight * reward, weight * gamma
-        state, obs = answer.state, np.asarray(answer.obs)
-        if float(answer.discount) == 0 or _cut(answer):
-            return state, total, worth, time + 1
-    return state, total, worth, env.spec.max_steps
+def _everyone(people: Population) -> list[Member]:
+    columns = people.order.columns(people.spec.objectives)
+    each = _apart((people.algorithms, people.seeds), people.size)
+    placed = [jax.device_put(one) for one in each]
+    return [Member(algorithm, seed, columns, people.order.signs) for algorithm, seed in placed]
 
 
-def _start(one: Member, env: Any, spec: Spec) -> Seat:
-    n = one.algorithm.worlds
-    first = [_reset(env, _key(one.seed, Purpose.RESET, world, 0)) for world in range(n)]
-    none = jnp.int32(-1)
+def _world(env: Any, place: int) -> Any:
+    return env.one(place) if isinstance(env, Worlds) else env
+
+
+def _apart(stacked: Any, count: int) -> list[Any]:
+    """Trees of every member, as NumPy arrays."""
+    arrays = jax.tree.map(np.asarray, stacked)
+    return [jax.tree.map(lambda leaf, place=place: leaf[place], arrays) for place in range(count)]
+
+
+def _together(people: Population, each: Sequence[Seat]) -> Seat:
+    """Members stacked, with the population's padding."""
+    padded = [*each, *[each[-1]] * (len(people.seeds) - len(each))]
+    return jax.device_put(jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *padded))
+
+
+def _first(one: Member, env: Any, people: Population) -> Seat:
+    spec, n = people.spec, one.algorithm.worlds
+    if isinstance(env, eqx.Module):
+        crowd = crowds.Compiled(env)
+        obs = crowd.reset(np.ones(n, bool), one.keys(Purpose.RESET, np.arange(n), 0))
+        world = crowd.state
+    else:
+        obs, world = crowds.blank(spec.observation, n), crowds.no_trail(spec, n)
+    none = np.int32(-1)
     return Seat(
-        learner=one.init(spec),
-        world=[state for state, _ in first],
-        obs=np.stack([obs for _, obs in first]),
+        learner=one.init(order_spec(people)),
+        world=world,
+        obs=obs,
         clock=np.zeros(n, np.int32),
         earned=np.zeros((n, len(one.columns)), np.float32),
-        iteration=jnp.int32(0),
-        fault=Fault(none, none, jnp.bool_(False)),
+        iteration=np.int32(0),
+        fault=Fault(none, none, np.bool_(False)),
     )
 
 
-def _chunk(one: Member, env: Any, seat: Seat, previous: Any, iterations: int) -> tuple[Seat, Any]:
-    """As many iterations as asked for; a member that has met a NaN does nothing, and keeps what it was before."""
+def _revived(stack: contextlib.ExitStack, one: Member, env: Any, seat: Seat) -> tuple[Any, Seat]:
+    """A member's worlds where they were, to be closed by the stack; none for a member that has stopped."""
     if int(seat.fault.step) >= 0:
-        return seat, jax.tree.map(np.zeros_like, previous)
-    before, tally = seat, None
-    while tally is None or (int(tally.updates) < iterations and int(seat.fault.step) < 0):
-        begin = int(seat.iteration) * one.algorithm.rollout
-        seen, counts = [], []
-        for time in range(begin, begin + one.algorithm.rollout):
-            seat, transition, count = _step(one, env, seat, time)
-            seen.append(transition)
-            counts.append(count)
-        rollout = jax.tree.map(lambda *leaves: np.stack(leaves), *seen)
-        learner, metrics, fault = one.update(seat._replace(world=None), rollout)
-        seat = seat._replace(learner=learner, iteration=seat.iteration + 1, fault=fault)
-        episodes, returns, lengths = (sum(parts) for parts in zip(*counts, strict=True))
-        more = Tally(episodes, returns, lengths, np.float32(1.0), metrics)
-        more = jax.tree.map(np.asarray, more)
-        tally = more if tally is None else jax.tree.map(np.add, tally, more)
-    seat = seat._replace(fault=fault_of_state(seat, one.algorithm))
+        return None, seat
+    lanes, time = np.arange(one.algorithm.worlds), int(seat.iteration) * one.algorithm.rollout
+    crowd = stack.enter_context(contextlib.closing(crowds.alive(env, len(lanes))))
+    crowd, obs = crowds.revived(
+        crowd, seat, time, partial(one.keys, Purpose.RESET, lanes), partial(one.keys, Purpose.STEP, lanes)
+    )
+    contract.check_seen(env.spec, obs[0], "reset")
+    return crowd, seat._replace(learner=jax.device_put(seat.learner), obs=obs)
+
+
+def _chunk(one: Member, spec: Spec, crowd: Any, seat: Seat, iterations: int) -> tuple[Seat, Tally]:
+    """As many iterations as asked for; a member that has met a NaN does nothing, and keeps what it was before."""
+    before, tally = seat, _silence(one, spec, seat)
+    if int(seat.fault.step) >= 0:
+        return seat, tally
+    for _ in range(iterations):
+        seat, more = _iterate(one, spec, crowd, seat)
+        tally = jax.tree.map(np.add, tally, more)
+        if int(seat.fault.step) >= 0:
+            break
+    seat = seat._replace(world=crowd.state, fault=fault_of_state(seat, one.algorithm))
     if int(seat.fault.step) >= 0:
         seat = before._replace(fault=seat.fault, iteration=seat.iteration)
     return seat, tally
 
 
-def _step(one: Member, env: Any, seat: Seat, time: int) -> tuple[Seat, Transition, Any]:
+def _silence(one: Member, spec: Spec, seat: Seat) -> Tally:
+    """What a member has to tell before anything has happened."""
+    t, n, m = one.algorithm.rollout, one.algorithm.worlds, len(one.columns)
+    seen, chosen, numbers = (
+        crowds.blank(spec.observation, t, n),
+        crowds.blank(spec.action, t, n),
+        np.zeros((t, n), np.float32),
+    )
+    rollout = Transition(seen, chosen, np.zeros((t, n, m), np.float32), numbers, seen, np.zeros((t, n), bool))
+    _, metrics, _ = jax.eval_shape(one.update, seat._replace(world=None), rollout)
+    zero = np.float32(0)
+    zeros: Any = {name: np.zeros(value.shape, value.dtype) for name, value in metrics.items()}
+    return Tally(zero, np.zeros(m, np.float32), zero, zero, zeros)
+
+
+def _iterate(one: Member, spec: Spec, crowd: Crowd, seat: Seat) -> tuple[Seat, Tally]:
+    """One turn of the loop: collect a rollout, learn from it."""
+    begin = int(seat.iteration) * one.algorithm.rollout
+    seen, counts = [], []
+    for time in range(begin, begin + one.algorithm.rollout):
+        seat, transition, count = _step(one, spec, crowd, seat, time)
+        seen.append(transition)
+        counts.append(count)
+    rollout = Transition(*(np.stack(parts) for parts in zip(*seen, strict=True)))
+    learner, metrics, fault = one.update(seat, rollout)
+    episodes, returns, lengths = (sum(parts) for parts in zip(*counts, strict=True))
+    tally = Tally(episodes, returns, lengths, np.float32(1.0), jax.device_get(metrics))
+    return seat._replace(learner=learner, iteration=seat.iteration + np.int32(1), fault=fault), tally
+
+
+def _step(one: Member, spec: Spec, crowd: Crowd, seat: Seat, time: int) -> tuple[Seat, Transition, Any]:
     """One step of every world of a member, with the bookkeeping of its episodes."""
-    actions = np.asarray(one.act(seat.learner, seat.obs, np.uint32(time)))
-    steps = [
-        _answer(env, state, action, _step_key(env, one.seed, world, time))
-        for world, (state, action) in enumerate(zip(seat.world, actions, strict=True))
-    ]
-    signals = np.stack([np.asarray(step.signals) for step in steps])
-    reward = (signals[:, one.columns] * np.asarray(one.signs, np.float32)).astype(np.float32)
-    discount = np.array([float(step.discount) for step in steps], np.float32)
-    following = np.stack([np.asarray(step.obs) for step in steps])
-    clock, earned = seat.clock + 1, seat.earned + reward
-    last = (discount == 0) | (clock >= env.spec.max_steps) | np.array([_cut(step) for step in steps])
-    seen = Transition(seat.obs, actions, reward, discount, following, last)
+    lanes = np.arange(one.algorithm.worlds)
+    actions = one.act(seat.learner, seat.obs, time)
+    answers = crowd.step(actions, one.keys(Purpose.STEP, lanes, time))
+    contract.check_answers(spec, answers)
+    reward = one.rewards(answers.signals)
+    clock, earned = seat.clock + np.int32(1), seat.earned + reward
+    last = (answers.discount == 0) | (clock >= spec.max_steps) | answers.cut
+    seen = Transition(seat.obs, actions, reward, answers.discount, answers.obs, last)
     ended = last.astype(np.float32)
     counts = (ended.sum(), (earned * ended[:, None]).sum(axis=0), (clock * ended).sum(dtype=np.float32))
-    world, obs = [step.state for step in steps], following.copy()
-    for i in np.flatnonzero(last):
-        world[i], obs[i] = _reset(env, _key(one.seed, Purpose.RESET, i, time + 1), world[i])
-    clock, earned = np.where(last, 0, clock).astype(np.int32), np.where(last[:, None], np.float32(0), earned)
-    return seat._replace(world=world, obs=obs, clock=clock, earned=earned), seen, counts
+    obs = answers.obs
+    if last.any():
+        # The reset of time t + 1: time 0 was the first of all.
+        obs = crowds.renewed(crowd, last, obs, one.keys(Purpose.RESET, lanes, time + 1))
+        clock, earned = np.where(last, np.int32(0), clock), np.where(last[:, None], np.float32(0), earned)
+    return seat._replace(obs=obs, clock=clock, earned=earned), seen, counts
 
 
-def _step_key(env: Any, seed: Array, world: int, time: int, purpose: Purpose = Purpose.STEP) -> Array | None:
-    """None for a world that draws from a generator of its own, which it was given at its reset."""
-    return None if getattr(env, "own_generator", False) else _key(seed, purpose, world, time)
+class Outing(NamedTuple):
+    """Episodes so far, one for each world."""
+
+    total: np.ndarray
+    """`[N, M]`: what they paid."""
+    worth: np.ndarray
+    """`[N, M]`: the same with discounts."""
+    clock: np.ndarray
+    weight: np.ndarray
+    """`[N, M]`: what the next reward counts."""
+
+    @staticmethod
+    def new(n: int, m: int) -> "Outing":
+        zeros = np.zeros((n, m), np.float32)
+        return Outing(zeros, zeros, np.zeros(n, np.int32), zeros + 1)
+
+    def after(self, reward: np.ndarray, gamma: np.ndarray) -> "Outing":
+        """One step later."""
+        worth = self.worth + self.weight * reward
+        return Outing(self.total + reward, worth, self.clock + np.int32(1), self.weight * gamma)
+
+    def anew(self, which: np.ndarray) -> "Outing":
+        """Some of them from the beginning."""
+        fresh = Outing.new(*self.total.shape)
+        return Outing(
+            *(
+                np.where(which.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+                for new, old in zip(fresh, self, strict=True)
+            )
+        )
+
+
+def _play(
+    one: Member, spec: Spec, crowd: Crowd, learner: Any, episodes: int, gamma: np.ndarray, greedy: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What each episode paid, without and with discount, and its length.
+
+    Worlds play side by side. One that is through goes on with the next episode; those beyond the last do not count.
+    """
+    n = one.algorithm.worlds
+    number, upcoming, so_far = np.arange(n), n, Outing.new(n, len(gamma))
+    outcomes: dict[int, tuple[Any, ...]] = {}
+    obs = crowd.reset(np.ones(n, bool), one.keys(Purpose.EVALUATE_RESET, number, 0))
+    contract.check_seen(spec, obs[0], "reset")
+    while True:
+        actions = one.play(learner, obs, number, so_far.clock, greedy=greedy)
+        answers = crowd.step(actions, one.keys(Purpose.EVALUATE_STEP, number, so_far.clock))
+        contract.check_answers(spec, answers)
+        obs, so_far = answers.obs, so_far.after(one.rewards(answers.signals), gamma)
+        last = (answers.discount == 0) | (so_far.clock >= spec.max_steps) | answers.cut
+        outcomes |= {int(number[i]): tuple(part[i] for part in so_far[:3]) for i in np.flatnonzero(last)}
+        if outcomes.keys() >= set(range(episodes)):
+            break
+        if last.any():
+            number = np.where(last, upcoming - 1 + np.cumsum(last), number)
+            upcoming += int(last.sum())
+            obs = crowds.renewed(crowd, last, obs, one.keys(Purpose.EVALUATE_RESET, number, 0))
+            so_far = so_far.anew(last)
+    returns, discounted, lengths = zip(*(outcomes[episode] for episode in range(episodes)), strict=True)
+    return np.array(returns), np.array(discounted), np.array(lengths)
+
+
+@partial(jax.jit, static_argnames="spec")
+def _init(algorithm: Any, seed: Array, spec: Spec) -> Any:
+    return algorithm.init(spec, keys.stream(seed, Purpose.INIT))
+
+
+@jax.jit
+def _act(algorithm: Any, seed: Array, learner: Any, obs: Array, time: Array) -> Array:
+    act = each_world(lambda obs, key: algorithm.act(learner, obs, key), algorithm.worlds)
+    return act(obs, keys.at(keys.streams(seed, Purpose.ACT, algorithm.worlds), time))
+
+
+@partial(jax.jit, static_argnames="greedy")
+def _watched(
+    algorithm: Any, seed: Array, learner: Any, obs: Array, episodes: Array, times: Array, *, greedy: bool
+) -> Array:
+    act = each_world(lambda obs, key: algorithm.act(learner, obs, key, greedy=greedy), algorithm.worlds)
+    return act(obs, _addressed(seed, Purpose.EVALUATE_ACT, episodes, times))
+
+
+@jax.jit
+def _update(algorithm: Any, seed: Array, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
+    def once_more(_: Any, learner: Any) -> Any:
+        return algorithm.update(learner[0], rollout, keys.at(keys.stream(seed, Purpose.UPDATE), seat.iteration))
+
+    metrics = jax.eval_shape(once_more, 0, (seat.learner, None))[1]
+    # A loop of one round: XLA then compiles what is in it as it does in the compiled loop, to the last bit.
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
+    rounds = jnp.where(seat.iteration >= 0, 1, 0)
+    learner, metrics = jax.lax.fori_loop(0, rounds, once_more, (seat.learner, zeros))
+    metrics = {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()}
+    step = (seat.iteration + 1) * algorithm.rollout * algorithm.worlds
+    return learner, metrics, first_fault(seat.fault, rollout.reward, metrics, step)
 
 
 @partial(jax.jit, static_argnames="purpose")
-def _key(seed: Array, purpose: Purpose, world: Any, time: Any) -> Array:
-    return keys.at(keys.stream(seed, purpose, world), time)
+def _keys(seed: Array, purpose: Purpose, worlds: Array, times: Array) -> Array:
+    return _addressed(seed, purpose, worlds, times)
 
 
-def _reset(env: Any, key: Array, previous: Any = None) -> tuple[Any, Any]:
-    if isinstance(env, eqx.Module):
-        return _jitted_reset(env, key)
-    state, obs = env.reset(key, previous) if getattr(env, "own_generator", False) else env.reset(key)
-    contract.check_seen(env.spec, obs, "reset")
-    return state, obs
-
-
-def _answer(env: Any, state: Any, action: Any, key: Array | None) -> Any:
-    if isinstance(env, eqx.Module):
-        return _jitted_step(env, state, action, key)
-    answer = env.step(state, action, key)
-    contract.check_answer(env.spec, answer)
-    return answer
-
-
-def _cut(answer: Any) -> bool:
-    """Did the world itself cut the episode off?"""
-    return bool(getattr(answer, "cut", False))
-
-
-def _close(env: Any, states: Sequence[Any]) -> None:
-    """Let a world with a generator of its own put away what its states hold."""
-    if getattr(env, "own_generator", False):
-        for state in states:
-            env.close(state)
-
-
-@jax.jit
-def _jitted_reset(env: Any, key: Array) -> Any:
-    return env.reset(key)
-
-
-@jax.jit
-def _jitted_step(env: Any, state: Any, action: Any, key: Array) -> Step:
-    return env.step(state, action, key)
+def _addressed(seed: Array, purpose: Purpose, worlds: Array, times: Array) -> Array:
+    """The key of each world, at a time for all or one each."""
+    return jax.vmap(lambda world, time: keys.at(keys.stream(seed, purpose, world), time))(
+        worlds, jnp.broadcast_to(times, worlds.shape)
+    )

@@ -30,6 +30,7 @@ class Purpose(enum.IntEnum):
     EVALUATE_RESET = 5
     EVALUATE_ACT = 6
     EVALUATE_STEP = 7
+    PREDICT = 8
 
 
 def stream(seed: Any, purpose: Purpose, world: Any = 0) -> Array:

@@ -100,7 +100,7 @@ def members(algorithm: Algorithm | Sequence[Algorithm], env: Any, seeds: Sequenc
 
 def population(
     algorithm: Algorithm | Sequence[Algorithm],
-    env: "Env | Worlds",
+    env: Any,
     order: Order,
     seeds: Sequence[int],
     devices: Sequence[Any] | None = None,
@@ -108,8 +108,8 @@ def population(
     """Lay out one member for each seed: one algorithm for all of them, or one each (same kind, other numbers)."""
     each, n = members(algorithm, env, seeds), len(seeds)
     own_world = isinstance(env, Worlds)
-    world = env.stacked if own_world else env if isinstance(env, eqx.Module) else ()
     spec = env.one(0).spec if own_world else env.spec
+    world = env.stacked if own_world else env if isinstance(env, eqx.Module) else ()
     order.columns(spec.objectives)
     chosen = (list(devices) if devices is not None else jax.devices())[:n]
     mesh = Mesh(np.array(chosen), ("members",))

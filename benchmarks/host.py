@@ -1,0 +1,73 @@
+"""How fast worlds are that are stepped from Python: CartPole-v1 in 8 environments, against Stable-Baselines3's PPO.
+
+    python benchmarks/host.py [--repeats 3] [--steps 40000]
+
+Both train one seed with Stable-Baselines3's usual settings: rollouts of 256 steps, minibatches of 64, 10 epochs, two
+networks with two hidden layers of 64 and tanh. Numbers are environment steps per second with compilation done. Runs
+take turns; ratios are of medians.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+from rich.console import Console
+from rich.table import Table
+
+import peers
+from deep import PROXIMAL, in_turns
+from lexrl import LPPO, PPO, Networks
+from lexrl.envs import gym_vector_world, gym_world
+from lexrl.order import parse
+from lexrl.train import host
+from lexrl.train.population import population
+
+NETWORKS = Networks(hidden=(64, 64))
+WORLDS = 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Speed of the host loop, as ratios within one run.")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=40_000)
+    settings = parser.parse_args()
+    single = gym_world("CartPole-v1")
+    vector = gym_vector_world(lambda: gymnasium.make_vec("CartPole-v1", num_envs=WORLDS, vectorization_mode="sync"))
+    mine: dict[str, Callable[[], float]] = {
+        "PPO, 8 environments": ours(PPO(networks=NETWORKS, **PROXIMAL), single, settings.steps),
+        "LPPO, 8 environments": ours(LPPO(networks=NETWORKS, **PROXIMAL), single, settings.steps),
+        "PPO, a vector environment of 8": ours(PPO(networks=NETWORKS, **PROXIMAL), vector, settings.steps),
+    }
+    speed = in_turns({**mine, "SB3": theirs(settings.steps)}, settings.repeats)
+    table = Table("", "steps/s", "of SB3's", "goal", box=None, title="CartPole-v1, stepped from Python")
+    for name in mine:
+        table.add_row(name, f"{speed[name]:,.0f}", f"{speed[name] / speed['SB3']:.2f} x", ">= 1 x")
+    table.add_row("Stable-Baselines3's PPO, 8 environments", f"{speed['SB3']:,.0f}")
+    Console(highlight=False).print(table)
+
+
+def ours(algorithm: Any, world: Any, steps: int) -> Callable[[], float]:
+    """A function that trains for `steps` steps and gives steps per second."""
+    people = population(algorithm, world, parse("max reward"), [0])
+    *_, first = host.advance(people, world, host.start(people, world), 1, chunks=1)
+
+    def run() -> float:
+        begun = time.perf_counter()
+        *_, last = host.advance(people, world, first.seats, first.steps + steps, chunks=1)
+        return (last.steps - first.steps) / (time.perf_counter() - begun)
+
+    return run
+
+
+def theirs(steps: int) -> Callable[[], float]:
+    job: dict[str, Any] = {
+        "algorithm": "ppo", "world": "CartPole-v1", "worlds": WORLDS, "hidden": [64, 64], "steps": steps, "seed": 0,
+        "threads": 1, "settings": {"n_steps": 256, "batch_size": 64, "n_epochs": 10},
+    }  # fmt: skip
+    return lambda: peers.sb3(**job)["steps_per_second"]
+
+
+if __name__ == "__main__":
+    main()

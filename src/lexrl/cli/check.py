@@ -1,0 +1,43 @@
+"""`lexrl check ALGORITHM WORLD`: do the theorems cover this?"""
+
+import dataclasses
+from typing import Any, Generic, TypeVar
+
+from rich.table import Table
+from rich.text import Text
+
+from lexrl.check import check as guarantees
+from lexrl.cli.show import console
+from lexrl.envs.named import name_of
+from lexrl.order import as_order
+from lexrl.presets import Preset
+from lexrl.run.plan import with_order
+
+Learner = TypeVar("Learner")
+World = TypeVar("World")
+COLOURS = {"holds": "green", "fails": "red", "unknown": "yellow"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Check(Generic[Learner, World]):
+    """Check the conditions of the theorems that speak of an algorithm, with the evidence for each."""
+
+    algorithm: Learner
+    world: World
+    order: str = ""
+    """Objectives by importance, as in "min cost > max reward"; by default the preset's."""
+
+
+def check(command: Check[Any, Any], algorithm: str, preset: Preset | None) -> None:
+    """`lexrl check ALGORITHM WORLD`"""
+    given = command.order or (preset.order if preset is not None else None)
+    order = as_order(given, command.world.spec.objectives)
+    console.print(f"[bold]{algorithm}[/bold] on [bold]{name_of(command.world)}[/bold], {order}")
+    for guarantee in guarantees(with_order(command.algorithm, order), command.world, order):
+        console.print(f"\n[bold]{guarantee.name}[/bold]: [{COLOURS[guarantee.verdict]}]{guarantee.verdict}[/]")
+        console.print(f"  It promises: {guarantee.promise}", markup=False)
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+        for condition in guarantee.conditions:
+            verdict = Text(condition.verdict, style=COLOURS[condition.verdict])
+            table.add_row(verdict, condition.text, Text(condition.evidence, style="dim"))
+        console.print(table)

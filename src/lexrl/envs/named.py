@@ -1,0 +1,54 @@
+"""Worlds by their names: ours, and Gymnasium's."""
+
+import re
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+from lexrl.envs.cart_pole import cart_pole
+from lexrl.envs.cart_safe import cart_safe
+from lexrl.envs.grid_nav import grid_nav
+from lexrl.envs.gym import gym_world
+from lexrl.envs.mountain_car_safe import mountain_car_safe
+from lexrl.envs.random_momdp import random_world
+from lexrl.errors import InputError
+
+WORLDS: dict[str, Callable[..., Any]] = {
+    "cart-safe": cart_safe,
+    "grid-nav": grid_nav,
+    "mountain-car-safe": mountain_car_safe,
+    "random-momdp": random_world,
+    "cart-pole": cart_pole,
+}
+
+
+def world(name: str, **settings: Any) -> Any:
+    """The world of a name: `"cart-safe"`, or a Gymnasium environment, `"gym:CartPole-v1"` or just `"CartPole-v1"`."""
+    if name in WORLDS:
+        return WORLDS[name](**settings)
+    if (inside := in_gymnasium(name)) is not None:
+        return gym_world(inside, **settings)
+    raise InputError(
+        f"There is no world {name!r}; there are {', '.join(WORLDS)}, and Gymnasium's environments as in "
+        "gym:CartPole-v1."
+    )
+
+
+def in_gymnasium(name: str) -> str | None:
+    """The name in Gymnasium, if it is one: with the prefix `gym:`, or ending in a version."""
+    if name.startswith("gym:"):
+        return name.removeprefix("gym:")
+    return name if re.search(r"-v\d+$", name) else None
+
+
+def name_of(world: Any) -> str:
+    """What a world is called."""
+    for name, make in WORLDS.items():
+        if kind(make) is type(world):
+            return name
+    recipe = getattr(world, "recipe", None)
+    return str(recipe[1]["name_or_make"]) if recipe is not None else type(world).__name__
+
+
+def kind(make: Callable[..., Any]) -> Any:
+    """The type of what a builder builds, as it says itself."""
+    return get_type_hints(make)["return"]

@@ -1,0 +1,143 @@
+"""Which signals an environment gives: found by looking at some steps, or by a function of the user's.
+
+    the reward                      reward, or reward_1, reward_2, ... where it is a vector (MO-Gymnasium)
+    info["cost"]                    cost; also Safety-Gymnasium's, which stands between the reward and the end
+    info["cost_..."]                by these names
+    info["constraint_costs"]        cost_1, cost_2, ..., or cost_NAME where it is a dictionary
+    info["rewards"]                 by its names
+    info["signals"]                 by its names, and then nothing else: lexrl's own worlds
+
+A signal that a step does not mention is 0 there: many environments speak of a cost only when there is one.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexrl.errors import InputError
+
+Function = Callable[[Any, Any, Any, dict[str, Any]], Mapping[str, Any]]
+"""From (obs, action, reward, info) to named signals; `obs` is what the action led to."""
+
+
+class Event(NamedTuple):
+    """One step of one environment: what was done, and what came of it."""
+
+    obs: Any
+    action: Any
+    reward: Any
+    info: dict[str, Any]
+
+
+class Place(NamedTuple):
+    """Where a step carries a signal: ("reward",), ("reward", 0), ("info", "cost"), ("info", "rewards", "speed")."""
+
+    name: str
+    path: tuple[str | int, ...]
+
+    def read(self, event: Event) -> Any:
+        part: Any = event.reward if self.path[0] == "reward" else event.info
+        for key in self.path[1:]:
+            if isinstance(part, Mapping) and key not in part:
+                return 0.0
+            part = part[key]
+        return part
+
+    def __str__(self) -> str:
+        where = str(self.path[0]) + "".join(f"[{key!r}]" for key in self.path[1:])
+        return self.name if where == self.name else f"{self.name} ({where})"
+
+
+class Signals(NamedTuple):
+    """The signals' names, how they are read from a step, and a sentence that says so."""
+
+    names: tuple[str, ...]
+    read: Callable[[Event], Sequence[Any]]
+    found: str
+    in_info: bool
+    """Is a step's `info` read at all?"""
+
+
+def find(events: Sequence[Event], function: Function | None = None) -> Signals:
+    """The signals that some steps carry."""
+    if function is not None:
+        return _told(events, function)
+    places = _unique(place for event in events for place in _places(event))
+    found = f"The signals are {', '.join(map(str, places))}."
+    names = tuple(place.name for place in places)
+    if [place.path for place in places] == [("reward",)]:
+        return Signals(names, lambda event: (event.reward,), found, in_info=False)
+    in_info = any(place.path[0] == "info" for place in places)
+    return Signals(names, lambda event: [place.read(event) for place in places], found, in_info)
+
+
+def _told(events: Sequence[Event], function: Function) -> Signals:
+    """The signals of a function of the user's."""
+    answers = [function(*event) for event in events]
+    for answer in answers:
+        if not isinstance(answer, Mapping) or not all(map(_is_number, answer.values())):
+            raise InputError(
+                f"The function for the signals answers {answer!r}; it must give a dictionary of numbers by their "
+                "names, as in {'cost': 1.0, 'reward': 0.5}."
+            )
+    names = tuple(dict.fromkeys(name for answer in answers for name in answer))
+    if not names or any(name != _clean(name) for name in names):
+        raise InputError(
+            f"The function for the signals names {list(names)}; it must name one or more, without spaces, '>', '+' "
+            "and '±'."
+        )
+
+    def read(event: Event) -> list[Any]:
+        answer = function(*event)
+        return [answer.get(name, 0.0) for name in names]
+
+    return Signals(names, read, f"The signals are {', '.join(names)}, as the function given says.", in_info=True)
+
+
+def _places(event: Event) -> Iterable[Place]:
+    info = event.info
+    if isinstance(info.get("signals"), Mapping):
+        yield from _numbers(info["signals"], ("info", "signals"))
+        return
+    if np.ndim(event.reward) == 0:
+        yield Place("reward", ("reward",))
+    else:
+        yield from (Place(f"reward_{i + 1}", ("reward", i)) for i in range(len(event.reward)))
+    if _is_number(info.get("cost")):
+        yield Place("cost", ("info", "cost"))
+    costs = info.get("constraint_costs")
+    if isinstance(costs, Mapping):
+        yield from _numbers(costs, ("info", "constraint_costs"), "cost_")
+    elif costs is not None and np.ndim(costs) == 1:
+        yield from (Place(f"cost_{i + 1}", ("info", "constraint_costs", i)) for i in range(len(costs)))
+    yield from _numbers({key: info[key] for key in info if key.startswith("cost_")}, ("info",))
+    if isinstance(info.get("rewards"), Mapping):
+        yield from _numbers(info["rewards"], ("info", "rewards"))
+
+
+def _numbers(named: Mapping[str, Any], path: tuple[str, ...], prefix: str = "") -> Iterable[Place]:
+    """A place for every number of a dictionary."""
+    for name, value in named.items():
+        if _is_number(value):
+            yield Place(f"{prefix}{_clean(name)}", (*path, name))
+
+
+def _unique(places: Iterable[Place]) -> list[Place]:
+    """The first place of every name."""
+    first: dict[str, Place] = {}
+    for place in places:
+        first.setdefault(place.name, place)
+    return list(first.values())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.number | np.bool_) or (
+        isinstance(value, np.ndarray) and value.ndim == 0
+    )
+
+
+def _clean(name: Any) -> str:
+    """A name that the order expression can hold."""
+    return re.sub(r"[\s>+±]+", "_", str(name)) or "_"

@@ -1,0 +1,201 @@
+"""MO-Gymnasium's environments by their names, solved to the exact lexicographic optimum.
+
+The truth is computed: every state is visited, every action taken, every roll of the dice made, and the process that
+comes out of it is solved by `lexrl.solve`.
+"""
+
+import gymnasium
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import lexrl
+from lexrl.envs import gym_vector_world, gym_world
+from lexrl.momdp import from_outcomes
+from lexrl.types import Box, Discrete
+
+mo = pytest.importorskip("mo_gymnasium")
+
+GAMMA = 0.99
+TREASURE = "max reward_1 > max reward_2"
+SAFE = "max reward_1 > max reward_2 > max reward_3"
+FRUIT = " > ".join(f"max reward_{i}" for i in (3, 1, 2, 4, 5, 6))
+
+
+class Dice:
+    """A generator that always rolls the same."""
+
+    def __init__(self, roll):
+        self.roll = roll
+
+    def random(self):
+        return self.roll
+
+
+def put_in_cell(env, obs):
+    env.current_state, env.terminal = obs.copy(), False
+
+
+def put_in_field(env, obs):
+    env.current_pos, (env.has_gold, env.has_gem) = obs[:2].copy(), obs[2:]
+
+
+def explored(world, put, rolls=((1.0, 0.5),)):
+    """The process behind an environment, in the world's numbers; one more state stands for every end."""
+    env = world.make().unwrapped
+    n, a = world.spec.observation.n, world.spec.action.n
+    first, _ = env.reset(seed=0)
+    known, queue, entries, paid = {world.view.show(first)}, [first], [], []
+    while queue:
+        here = queue.pop()
+        for action in range(a):
+            for chance, roll in rolls:
+                put(env, here)
+                env.np_random = Dice(roll)
+                there, reward, ended, _, _ = env.step(action)
+                number = n if ended else int(world.view.show(there))
+                entries.append((world.view.show(here) * a + action, number, chance))
+                paid.append(reward)
+                if number not in known and not ended:
+                    known.add(number)
+                    queue.append(there.copy())
+    return process(n, a, entries, np.array(paid, float), known, world.view.show(first), world.spec.objectives)
+
+
+def process(n, a, entries, paid, known, first, objectives):
+    rows, columns, chances = (np.array(part) for part in zip(*entries, strict=True))
+
+    def matrix(weights):
+        return sp.csr_array((weights, (rows, columns)), shape=((n + 1) * a, n + 1))
+
+    together = matrix(chances)  # rolls that lead to the same successor are one entry
+    each = [matrix(chances * column).toarray() for column in paid.T]
+    dense = together.toarray()
+    stored = together.nonzero()
+    outcomes = np.stack([one[stored] / dense[stored] for one in each], axis=-1)
+    ended = ~np.isin(np.arange(n + 1), list(known))
+    return from_outcomes(
+        sp.csr_array(together), outcomes, a, GAMMA, initial=np.eye(n + 1)[first], terminal=ended, objectives=objectives
+    )
+
+
+def worth(result, truth):
+    """What every seed's policy is worth exactly."""
+    rows = [np.vstack([table, np.full(truth.n_actions, 1 / truth.n_actions)]) for table in result.chances()]
+    return np.array([lexrl.evaluate(truth, table, result.run.order).returns for table in rows])
+
+
+class Case:
+    """An environment, its truth, and an order."""
+
+    def __init__(self, name, put, order, rolls=((1.0, 0.5),), **settings):
+        self.world, self.order = gym_world(name, numbered=True, **settings), order
+        self.truth = explored(self.world, put, rolls)
+        self.best = lexrl.solve(self.truth, order).returns
+
+
+CASES = {
+    "treasure": lambda: Case("deep-sea-treasure-v0", put_in_cell, TREASURE),
+    "gathering": lambda: Case("resource-gathering-v0", put_in_field, SAFE, ((0.1, 0.05), (0.9, 0.5))),
+    "fruit": lambda: Case("fruit-tree-v0", put_in_cell, FRUIT, max_steps=10),
+}
+TABULAR = {
+    # Deterministic, so that one visit tells all; high first values make the learner look everywhere.
+    "treasure": (lexrl.q_learning(alpha=1.0, bandit="epsilon 0.05", tolerance=1e-3, initial=(24.0, 0.0)), 12_000),
+    "gathering": (
+        lexrl.q_learning(alpha="n^-0.6", bandit="epsilon 0.1", initial=(0.0, 1.0, 1.0), tolerance=(0.01, 1e-3, 1e-3)),
+        14_000,
+    ),
+    "fruit": (lexrl.q_learning(alpha=1.0, bandit="epsilon 1", tolerance=1e-4), 4_000),
+}
+
+
+TABLE = {"hidden": (), "bias": False, "gamma": GAMMA}
+"""A linear network over numbered states is a table, learned by gradients from a replay."""
+NETWORKS = {
+    "treasure": (
+        lexrl.LDQN(**TABLE, rate=0.1, epsilon=0.3, updates=4, period=50, scale=(20.0, 20.0), tolerance=0.05),
+        150_000,
+    ),
+    "fruit": (lexrl.LDQN(**TABLE, rate=0.1, epsilon=1.0, updates=4, period=20, scale=10.0), 20_000),
+}
+
+
+@pytest.fixture(scope="module")
+def case():
+    known = {}
+
+    def one(name):
+        if name not in known:
+            known[name] = CASES[name]()
+        return known[name]
+
+    return one
+
+
+class TestNames:
+    def test_what_is_found(self):
+        world = gym_world("deep-sea-treasure-v0")
+        assert world.found == "The signals are reward_1 (reward[0]), reward_2 (reward[1])."
+        assert world.spec == (Box((2,), 0.0, 11.0), Discrete(4), ("reward_1", "reward_2"), 100)
+
+    def test_settings_reach_the_environment(self):
+        from mo_gymnasium.envs.deep_sea_treasure.deep_sea_treasure import CONCAVE_MAP
+
+        world = gym_world("deep-sea-treasure-v0", dst_map=CONCAVE_MAP)
+        assert world.make().unwrapped.sea_map.max() == 124.0
+
+    def test_vector_environments(self):
+        world = gym_vector_world(lambda: mo.wrappers.vector.MOSyncVectorEnv([lambda: mo.make("fruit-tree-v0")] * 3), 10)
+        learner = lexrl.Random(worlds=3, rollout=20)
+        one, other = (
+            lexrl.train(learner, each, FRUIT, seeds=1, steps=120, chunks=2)
+            for each in (world, gym_world("fruit-tree-v0", 10))
+        )
+        np.testing.assert_array_equal(one.metrics["return"], other.metrics["return"])
+        assert np.isfinite(one.metrics["return"]).all()
+
+
+class TestTruths:
+    def test_of_the_treasure(self, case):
+        """As it is published: the farthest treasure, 23.7, after 19 steps."""
+        steps = np.arange(19)
+        np.testing.assert_allclose(case("treasure").best, [19.77798, -17.38314], atol=5e-6)
+        np.testing.assert_allclose(case("treasure").best, [23.7 * GAMMA**18, -(GAMMA**steps).sum()], rtol=1e-6)
+
+    def test_of_gathering(self, case):
+        """Safe comes first; then the gold, around all enemies; then nothing is left for the diamond."""
+        front = gymnasium.make("resource-gathering-v0").unwrapped.pareto_front(GAMMA)
+        assert case("gathering").best[0] == 0
+        assert case("gathering").best[1] > 0.8
+        assert len(front) > 2
+
+    def test_of_the_fruit(self, case):
+        world = case("fruit").world.make().unwrapped
+        fruits = np.array(world.pareto_front(GAMMA))[:, [2, 0, 1, 3, 4, 5]]
+        np.testing.assert_allclose(case("fruit").best, max(fruits.tolist()), rtol=1e-6)
+
+
+class TestLearned:
+    @pytest.mark.parametrize("name", CASES)
+    def test_by_tables(self, case, name):
+        one, (learner, steps) = case(name), TABULAR[name]
+        result = lexrl.train(learner, one.world, one.order, seeds=1, steps=steps, chunks=2)
+        np.testing.assert_allclose(worth(result, one.truth), [one.best], rtol=1e-6, atol=1e-9)
+
+    @pytest.mark.parametrize("name", [pytest.param("treasure", marks=pytest.mark.slow), "fruit"])
+    def test_by_networks(self, case, name):
+        one, (learner, steps) = case(name), NETWORKS[name]
+        result = lexrl.train(learner, one.world, one.order, seeds=1, steps=steps, chunks=2)
+        np.testing.assert_allclose(worth(result, one.truth), [one.best], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_the_lander_improves():
+    """Land first, then fuel: the shaped reward of the policy that has learned is far above the first one's."""
+    world = gym_world("mo-lunar-lander-v3", max_steps=400)
+    assert len(world.spec.objectives) == 4
+    learner = lexrl.LPPO(worlds=8, rollout=128, minibatches=8, epochs=6, gamma=0.99)
+    result = lexrl.train(learner, world, "max reward_2 > max reward_1", seeds=1, steps=150_000, chunks=10)
+    shaped = result.metrics["return"][:, 0, 0]
+    assert shaped[-1] > shaped[0] + 100

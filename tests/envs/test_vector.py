@@ -1,0 +1,221 @@
+"""Vector environments: in all modes of resetting the same numbers as single environments; and what is refused."""
+
+import equinox as eqx
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import lexrl
+from lexrl.envs import gym_vector_world, gym_world
+from lexrl.errors import InputError
+from lexrl.order import parse
+from lexrl.train import host
+from lexrl.train.population import population
+from lexrl.types import Box, Discrete, Transition
+
+ORDER = parse("max reward > min cost")
+MODES = list(AutoresetMode)
+WORLDS, STEPS = 3, 120
+
+
+class Corridor(gymnasium.Env):
+    """Starts at random, walks on by 1 or 2 at random; ends beyond cell 8, is cut off after 4 steps.
+
+    It pays the cell, costs something in even cells, and counts its resets.
+    """
+
+    def __init__(self, dictionary=False):
+        box = spaces.Box(0.0, 99.0, (1,), np.float32)
+        self.dictionary = dictionary
+        self.observation_space = spaces.Dict(cell=box, half=box) if dictionary else box
+        self.action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell, self.time = int(self.np_random.integers(3)), 0
+        return self.seen(), {"cost": 100.0}
+
+    def step(self, action):
+        self.cell += int(self.np_random.integers(1, 3)) + int(action)
+        self.time += 1
+        info = {"cost": 0.5} if self.cell % 2 == 0 else {}
+        return self.seen(), float(self.cell), self.cell > 8, self.time >= 4, info
+
+    def seen(self):
+        cell = np.array([self.cell], np.float32)
+        return {"cell": cell, "half": cell / 2} if self.dictionary else cell
+
+
+class Scribe(eqx.Module):
+    """Acts at random and remembers the last rollout."""
+
+    rollout: int = eqx.field(static=True, default=STEPS // WORLDS)
+    worlds: int = eqx.field(static=True, default=WORLDS)
+
+    def init(self, spec, key):
+        def zeros(*shape, dtype=jnp.float32):
+            return jnp.zeros((self.rollout, self.worlds, *shape), dtype)
+
+        shape = spec.observation.shape
+        return Transition(zeros(*shape), zeros(dtype=jnp.int32), zeros(2), zeros(), zeros(*shape), zeros(dtype=bool))
+
+    def act(self, state, obs, key, *, greedy=False):
+        return jax.random.randint(key, (), 0, 2)
+
+    def update(self, state, rollout, key):
+        return rollout, {}
+
+
+def together(mode, n=WORLDS, **settings):
+    return gym_vector_world(lambda: SyncVectorEnv([lambda: Corridor(**settings)] * n, autoreset_mode=mode), 9)
+
+
+def lived(world, **settings):
+    return lexrl.train(Scribe(**settings), world, ORDER, seeds=2, steps=STEPS, chunks=1)
+
+
+def same(one, other):
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return lived(gym_world(Corridor, 9))
+
+
+class TestModes:
+    def test_the_run_has_something_to_show(self, alone):
+        seen = alone.learner()
+        ended, cut = seen.discount == 0, seen.last & (seen.discount == 1)
+        assert ended.sum() > 5
+        assert cut.sum() > 5
+        assert (seen.reward[..., 1] == 0).any()
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_the_same_numbers_as_single_environments(self, alone, mode):
+        result = lived(together(mode))
+        same(result.seats, alone.seats)
+        same(result.metrics, alone.metrics)
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_what_is_told(self, mode):
+        """No step is spent on a reset, successors are true, and only an end is an end."""
+        seen = jax.tree.map(np.asarray, lived(together(mode)).learner())
+        pay = seen.reward[..., 0]
+        np.testing.assert_array_equal(pay, seen.next_obs[..., 0])
+        np.testing.assert_array_equal(seen.reward[..., 1], np.where(pay % 2 == 0, -0.5, 0.0))
+        walked = seen.next_obs[..., 0] - seen.obs[..., 0]
+        assert ((walked >= 1) & (walked <= 3)).all()
+        np.testing.assert_array_equal(seen.discount == 0, pay > 8)
+        np.testing.assert_array_equal(seen.obs[1:][~seen.last[:-1]], seen.next_obs[:-1][~seen.last[:-1]])
+        assert (seen.obs[1:][seen.last[:-1]] < 3).all()
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_the_loop_cuts_episodes_off_too(self, mode):
+        alone, vector = gym_world(Corridor, 2), together(mode)
+        result = lived(gym_vector_world(vector.make, 2))
+        same(result.seats, lived(alone).seats)
+        assert result.metrics["length"].max() == 2
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_dictionaries(self, mode):
+        result = lived(together(mode, dictionary=True))
+        same(result.seats, lived(gym_world(Corridor, 9, dictionary=True)).seats)
+        assert result.learner().obs.shape[-1] == 2
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_evaluation(self, alone, mode):
+        result = lived(together(mode))
+        same(result.evaluate(8, gamma=0.9), alone.evaluate(8, gamma=0.9))
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_going_on(self, mode):
+        """Stopped in the middle of episodes that began at different times."""
+        algorithm = Scribe(rollout=5)
+        people = population(algorithm, together(mode), ORDER, [3, 4])
+        whole = list(host.advance(people, together(mode), host.start(people, together(mode)), STEPS, chunks=8))
+        clocks = np.asarray(whole[2].seats.clock)
+        assert len(np.unique(clocks)) > 2
+        kept = jax.tree.map(np.asarray, whole[2].seats)
+        rest = list(host.advance(people, together(mode), kept, STEPS, chunks=8))
+        assert len(rest) == 5
+        for one, other in zip(whole[3:], rest, strict=True):
+            same(one.seats, other.seats)
+            same(one.metrics, other.metrics)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_in_processes_of_their_own(alone, mode):
+    def make():
+        return AsyncVectorEnv([Corridor] * WORLDS, autoreset_mode=mode, context="spawn")
+
+    same(lived(gym_vector_world(make, 9)).seats, alone.seats)
+
+
+class TestSpaces:
+    def test_they_are_those_of_one_world(self):
+        world = together(AutoresetMode.NEXT_STEP)
+        assert world.spec == gym_world(Corridor, 9).spec
+        assert world.found == gym_world(Corridor, 9).found
+        assert world.spec[:2] == (Box((1,), 0.0, 99.0), Discrete(2))
+
+    def test_by_name(self):
+        world = gym_vector_world(lambda: gymnasium.make_vec("Pendulum-v1", num_envs=2, vectorization_mode="sync"))
+        assert world.spec == gym_world("Pendulum-v1").spec
+        assert world.spec.max_steps == 200
+
+    def test_numbers(self):
+        world = gym_vector_world(
+            lambda: gymnasium.make_vec("Blackjack-v1", num_envs=2, vectorization_mode="sync"), 9, numbered=True
+        )
+        assert world.spec.observation == Discrete(704)
+
+
+class Careless(gymnasium.vector.VectorEnv):
+    """Resets everyone, whoever was asked to."""
+
+    num_envs = 2
+    metadata = {"autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012
+    single_observation_space, single_action_space = spaces.Box(0.0, 9.0, (1,), np.float32), spaces.Discrete(2)
+    action_space = spaces.MultiDiscrete([2, 2])
+
+    def reset(self, *, seed=None, options=None):
+        self.time = 0
+        return np.zeros((2, 1), np.float32), {}
+
+    def step(self, actions):
+        self.time += 1
+        none = np.zeros(2, bool)
+        return np.full((2, 1), self.time, np.float32), np.ones(2), none, none, {}
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            Careless,
+            lambda: gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode="vector_entry_point"),
+        ],
+    )
+    def test_worlds_that_cannot_be_reset_one_by_one(self, make):
+        with pytest.raises(InputError, match=r"cannot be reset one by one.* vectorization_mode='sync'") as error:
+            gym_vector_world(make, 9)
+        assert "\n" not in str(error.value)
+
+    def test_a_learner_with_another_number_of_worlds(self):
+        with pytest.raises(InputError, match=r"has 5 worlds, but the vector environment holds 3; set worlds=3, or"):
+            lexrl.train(Scribe(worlds=5), together(AutoresetMode.NEXT_STEP), ORDER, seeds=1, steps=5)
+
+    def test_no_time_limit(self):
+        with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
+            gym_vector_world(lambda: SyncVectorEnv([Corridor]))
+
+    def test_closed_after_looking(self):
+        made = []
+        gym_vector_world(lambda: made.append(SyncVectorEnv([Corridor])) or made[-1], 9)
+        assert [env.closed for env in made] == [True]

@@ -1,0 +1,225 @@
+"""Runs that are killed, stopped, damaged or run out of disk: the real program, and the same bytes in the end."""
+
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROGRAM = str(pathlib.Path(sys.executable).with_name("lexrl"))
+TABULAR = ["q-learning", "grid-nav", "--size", "5", "--seed", "3", "--order", "min cost > max reward", "--seeds", "3"]
+DEEP = ["ldqn", "cart-safe", "--seeds", "2", "--capacity", "9600", "--warmup", "320", "--batch", "16"]
+KILLS = 20
+
+
+def begin(folder, *words, **more):
+    return subprocess.Popen(
+        [PROGRAM, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+    )
+
+
+def run(folder, *words, **more):
+    with begin(folder, *words, **more) as process:
+        out, complaint = process.communicate(timeout=300)
+    return process.returncode, out, complaint
+
+
+def content(folder):
+    """The bytes that must be the same, by name."""
+    paths = [folder / "metrics.csv", *sorted((folder / "policies").iterdir())]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def checkpoints(folder):
+    return sorted((folder / "checkpoints").glob("*.safetensors"))
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def command():
+    """About two seconds of training."""
+    return ["train", *TABULAR, "--steps", "2e6", "--episodes", "5"]
+
+
+@pytest.fixture(scope="module")
+def whole(places, command):
+    """The run that nobody stopped."""
+    code, _, complaint = run(places, *command, "--out", "whole")
+    assert code == 0, complaint
+    return content(places / "whole")
+
+
+def test_killed_at_twenty_random_moments(places, command, whole):
+    """Each time it is killed a little later; a kill before the first checkpoint begins anew."""
+    folder, moments = places / "killed", random.Random(1)
+    kills = 0
+    while not (folder / "summary.json").exists():
+        # Killed before it had said what it is, it has left nothing.
+        words = ["resume", "killed"] if (folder / "run.json").exists() else [*command, "--out", "killed"]
+        with begin(places, *words) as process:
+            if kills < KILLS:
+                # Whoever is killed while it starts up gets nowhere: every third lives until it has done something.
+                latest = checkpoints(folder)[-1:]
+                if kills % 3 == 2:
+                    wait(lambda one=process, old=latest: one.poll() is not None or checkpoints(folder)[-1:] != old)
+                time.sleep(moments.uniform(0.0, 1.0))
+                kills += process.poll() is None
+                process.kill()
+            _, complaint = process.communicate(timeout=300)
+        assert process.returncode in (0, -signal.SIGKILL), complaint
+    assert kills >= 10
+    assert content(folder) == whole
+    assert not (folder / "checkpoints").exists()
+
+
+def wait(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_with_a_checkpoint_and_the_command_that_goes_on(places, command, whole, number):
+    name = f"stopped-{number}"
+    with begin(places, *command, "--out", name) as process:
+        wait(lambda: checkpoints(places / name))
+        process.send_signal(number)
+        _, complaint = process.communicate(timeout=120)
+    assert process.returncode == 128 + number
+    assert f"go on with: lexrl resume {name}" in complaint
+    assert "Traceback" not in complaint
+    code, out, complaint = run(places, "resume", name)
+    assert code == 0, complaint
+    assert "Going on at step" in out
+    assert content(places / name) == whole
+
+
+@pytest.fixture(scope="module")
+def stopped(places, command):
+    """A run that was stopped with two checkpoints."""
+    with begin(places, *command, "--out", "stopped") as process:
+        wait(lambda: len(checkpoints(places / "stopped")) == 2)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=120)
+    assert len(checkpoints(places / "stopped")) == 2
+    return places / "stopped"
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) * 3 // 4] ^= 1
+    path.write_bytes(content)
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [truncated, flipped, emptied])
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_is_used(places, stopped, whole, damage):
+    folder = places / f"damaged-{damage.__name__}"
+    shutil.copytree(stopped, folder)
+    latest = checkpoints(folder)[-1]
+    damage(latest)
+    code, out, complaint = run(places, "resume", folder.name)
+    assert code == 0, complaint
+    words = " ".join(out.split())
+    assert latest.name in words
+    assert "is damaged" in words
+    assert "The one before it is used" in words
+    assert content(folder) == whole
+
+
+def test_without_any_good_checkpoint_it_begins_anew(places, stopped, whole):
+    folder = places / "all-damaged"
+    shutil.copytree(stopped, folder)
+    for path in checkpoints(folder):
+        flipped(path)
+    code, out, complaint = run(places, "resume", folder.name)
+    assert code == 0, complaint
+    assert "Going on at step 0" in out
+    assert content(folder) == whole
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_the_last_checkpoint(tmp_path, command):
+    """A disk of its own that has room for the first checkpoints and little more."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no right to mount a small disk here")
+    try:
+        code, _, complaint = run(tmp_path, *command, "--out", "disk/run")
+        assert code == 1
+        assert "The disk is full" in complaint
+        assert "lexrl resume disk/run" in complaint
+        assert "Traceback" not in complaint
+        kept = checkpoints(disk / "run")
+        assert kept
+        assert not list((disk / "run").rglob(".*"))  # no scraps
+        shutil.copytree(disk / "run", tmp_path / "elsewhere")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+    code, out, complaint = run(tmp_path, "resume", "elsewhere")
+    assert code == 0, complaint
+    assert "damaged" not in out
+
+
+def test_a_deep_learner_with_its_memory_goes_on_where_it_stopped(places):
+    """Replay buffer, optimiser, target network and worlds in the middle of their episodes."""
+    command = ["train", *DEEP, "--steps", "64000", "--episodes", "5"]
+    assert run(places, *command, "--out", "deep")[0] == 0
+    with begin(places, *command, "--out", "deep-stopped") as process:
+        wait(lambda: checkpoints(places / "deep-stopped"))
+        process.kill()
+        process.communicate()
+    code, _, complaint = run(places, "resume", "deep-stopped")
+    assert code == 0, complaint
+    assert content(places / "deep-stopped") == content(places / "deep")
+
+
+def test_a_finished_run_is_not_run_again(places, whole):
+    code, _, complaint = run(places, "resume", "whole")
+    assert code == 2
+    assert "is finished" in complaint
+    assert content(places / "whole") == whole
+
+
+def test_what_is_no_run_is_a_sentence(places, tmp_path):
+    for words, sentence in (
+        (["resume", "nowhere"], "There is no folder 'nowhere'"),
+        (["resume", str(tmp_path)], "holds no run"),
+        (["evaluate", str(tmp_path)], "holds no run"),
+    ):
+        code, _, complaint = run(places, *words)
+        assert code == 2
+        assert sentence in " ".join(complaint.split())
+        assert "Traceback" not in complaint
+
+
+def test_a_foreign_run_file_is_a_sentence(tmp_path):
+    for text, sentence in (
+        ("not json", "is not JSON"),
+        ("[1]", "holds list"),
+        ('{"format": 99}', "has format 99"),
+        ('{"format": 1}', "it has no 'algorithm'"),
+        ('{"format": 1, "algorithm": {"class": "os:system"}}', "which is not part of lexrl"),
+    ):
+        (tmp_path / "run.json").write_text(text)
+        code, _, complaint = run(tmp_path, "resume", ".", env=os.environ | {"COLUMNS": "200"})
+        assert code == 2, complaint
+        assert sentence in " ".join(complaint.split())
