@@ -9,15 +9,17 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 
 ORDER := "min cost > max reward"
 
-demo: $(VENV)/.base  ## install, solve GridNav exactly, train on a small one and on CartSafe, and say where to look
+demo: $(VENV)/.base  ## install, solve GridNav exactly, train LPPO and LDQN on CartSafe, and say where to look
 	$(BIN)/lexrl solve grid-nav --seed 22 --order $(ORDER) --out demo/exact
-	$(BIN)/lexrl train lppo cart-safe --out demo/lppo
-	$(BIN)/lexrl train q-learning grid-nav --size 8 --seed 3 --order $(ORDER) --gamma 0.95 --alpha n^-0.7 \
-		--bandit "epsilon 0.5" --tolerance 0.002 --seeds 30 --steps 1e6 --out demo/q-learning
+	$(BIN)/lexrl train lppo cart-safe --steps 2e6 --rate "0.005 to 0.0001 in 970" --out demo/lppo
+	$(BIN)/lexrl watch demo/lppo
+	$(BIN)/lexrl train ldqn cart-safe --steps 3e5 --rate "0.0005 to 1e-5 in 37000" --capacity 307200 --out demo/ldqn
+	$(BIN)/lexrl watch demo/ldqn
+	$(BIN)/lexrl report demo
 
 test: $(VENV)/.test  ## everything the project checks
-	$(BIN)/ruff format --check src tests benchmarks examples
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples docs
+	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile
@@ -29,13 +31,14 @@ bench: $(VENV)/.bench  ## speed, as ratios within one run
 	$(BIN)/python benchmarks/tabular.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/deep.py
+	$(BIN)/python benchmarks/host.py
 
 docs: $(VENV)/.docs  ## the documentation as HTML, in docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
 
 format: $(VENV)/.test
-	$(BIN)/ruff format src tests benchmarks examples
-	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests benchmarks examples docs
+	$(BIN)/ruff check --fix src tests benchmarks examples docs
 
 clean:
 	rm -rf $(VENV) benchmarks/.venv-peers docs/_build .pytest_cache .ruff_cache .hypothesis

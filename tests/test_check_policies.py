@@ -50,7 +50,7 @@ def learner(kind=lexrl.LA2C, dual=None, nets=None, **changes):
 
 def lppo(**changes):
     """All that Corollary 2 asks for and can be set."""
-    nets = {"hidden": (32,), "activation": "relu", "actions": True} | changes.pop("nets", {})
+    nets = {"hidden": (32,), "activation": "relu", "action_values": True} | changes.pop("nets", {})
     return learner(lexrl.LPPO, nets=nets, **({"surrogate": "penalised"} | changes))
 
 
@@ -344,7 +344,7 @@ class TestCorollaryOfLA2C:
         assert corollary(learner(), words)[1:] == ("holds", "no hidden layers")
         assert corollary(learner(nets={"hidden": (8,)}), words)[1:] == ("fails", "hidden layers of (8,)")
         assert corollary(learner(nets={"hidden": (8,), "critic_hidden": ()}), words).verdict == "holds"
-        assert corollary(learner(nets={"actions": True}), words)[1:] == ("fails", "critics are of actions")
+        assert corollary(learner(nets={"action_values": True}), words)[1:] == ("fails", "critics are of actions")
 
     def test_td0(self):
         assert corollary(learner(), "TD(0)")[1:] == ("holds", "trace is 0")
@@ -436,7 +436,7 @@ class TestCorollaryOfLPPO:
 
     def test_critics(self):
         assert corollary(lppo(), "critics of actions").verdict == "holds"
-        assert corollary(lppo(nets={"actions": False}), "critics of actions").verdict == "fails"
+        assert corollary(lppo(nets={"action_values": False}), "critics of actions").verdict == "fails"
         assert corollary(lppo(), "TD(0)").verdict == "holds"
         assert corollary(lppo(trace=0.5), "TD(0)").verdict == "fails"
         assert corollary(lppo(), "every policy's values").verdict == "unknown"

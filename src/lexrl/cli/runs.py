@@ -13,7 +13,7 @@ from lexrl.cli.show import console, seeds_table
 from lexrl.errors import InputError
 from lexrl.report import film, stats
 from lexrl.report import runs as reports
-from lexrl.report.runs import Found, Objective
+from lexrl.report.runs import Found, Objective, ranked
 from lexrl.run import load, watching
 
 
@@ -98,15 +98,14 @@ def compare(command: Compare) -> None:
 def _side_by_side(found: list[Found]) -> Table:
     """The best first; then what tells each run from the one above it."""
     objectives = found[0].objectives
-    signs = np.array([objective.sign for objective in objectives])
-    ranked = sorted(found, key=lambda one: tuple(-(one.final.mean(axis=0) * signs)))
+    best_first = ranked(found)
     table = Table(title="Greedy policies per episode: mean of seeds [95 % interval]", title_justify="left", box=None)
     for column in ("", *(str(objective) for objective in objectives), "against the one above"):
         table.add_column(column)
-    for place, one in enumerate(ranked):
+    for place, one in enumerate(best_first):
         shown = [str(stats.mean(one.final[:, i])) for i in range(len(objectives))]
-        verdict = told_apart(ranked[place - 1].final, one.final, objectives) if place else ""
-        table.add_row(str(one.path), *(shown), verdict)
+        verdict = told_apart(best_first[place - 1].final, one.final, objectives) if place else ""
+        table.add_row(str(one.path), *shown, verdict)
     return table
 
 

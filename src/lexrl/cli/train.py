@@ -20,6 +20,7 @@ from lexrl.envs import GridNav
 from lexrl.envs.named import name_of
 from lexrl.errors import InputError
 from lexrl.presets import Preset
+from lexrl.report import logs
 from lexrl.report.progress import progress
 from lexrl.run import Result, Run, disk, plan
 from lexrl.run.execute import Standing
@@ -57,6 +58,8 @@ class Train(Generic[Learner, World]):
     """Environment steps of each seed."""
     episodes: int = 100
     """Fresh episodes to evaluate each greedy policy on, after training."""
+    log: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    """Also write events for these programs into the folder."""
     out: pathlib.Path | None = None
     """Folder for pictures and numbers, by default runs/ALGORITHM-WORLD; a number is added to a name in use."""
 
@@ -79,12 +82,14 @@ def train(command: Train[Any, Any], algorithm: str, preset: Preset | None) -> No
     run = plan(command.algorithm, world, order, command.seeds, usual if command.steps is None else command.steps)
     if command.episodes < 1:
         raise InputError(f"{command.episodes} episodes tell nothing; evaluate on 1 or more.")
+    logs.require(command.log)
     settings = f" ({command.preset} settings)" if preset is not None else ""
     title = f"{algorithm} on {name}: {run.order}{settings}"
     plain = name.replace("/", "-").replace(":", "-")
     folder = store.new_folder(command.out or pathlib.Path("runs") / f"{algorithm}-{plain}")
     spoken = shlex.join(["lexrl", *sys.argv[1:]])
-    disk.begin(folder, run, title=title, command=spoken, name=algorithm, episodes=command.episodes)
+    more = {"name": algorithm, "episodes": command.episodes, "log": list(command.log)}
+    disk.begin(folder, run, title=title, command=spoken, **more)
     _follow(folder, run, None)
 
 
@@ -108,9 +113,14 @@ def _follow(folder: pathlib.Path, run: Run, standing: Standing | None) -> None:
     title, algorithm, episodes = about.get("title", str(run)), about.get("name", ""), about.get("episodes", 100)
     result = None
     try:
-        with stopping() as asked, progress(title, run, console) as show:
+        with (
+            stopping() as asked,
+            progress(title, run, console) as show,
+            logs.logs(about.get("log", ()), folder, about) as write,
+        ):
             for result in disk.record(folder, run, standing):
                 show(result)
+                write(result)
                 if asked() and result.steps[-1] < run.steps:
                     break
     except OSError as error:

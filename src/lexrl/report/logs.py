@@ -42,6 +42,12 @@ def logs(kinds: Sequence[Kind], folder: pathlib.Path, about: Mapping[str, Any]) 
         yield see
 
 
+def require(kinds: Sequence[Kind]) -> None:
+    """Complain now, before anything is written, about a program whose package is not installed."""
+    for kind in kinds:
+        _package({"tensorboard": "tensorboardX", "wandb": "wandb"}[kind], kind)
+
+
 def last_point(result: Any) -> dict[str, np.ndarray]:
     """The end of every curve, `[seeds]`, by its name: `length`, or `return/cost` where each objective has its own."""
     found = {}

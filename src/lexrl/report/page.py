@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from lexrl import store
 from lexrl.errors import InputError
 from lexrl.report import plots, runs, stats
-from lexrl.report.runs import Found
+from lexrl.report.runs import Found, ranked
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #222; --faint: #777; --paper: #fff; --line: #ddd; --card: #f7f7f5; }
@@ -71,7 +71,7 @@ def _comparisons(finished: Sequence[Found]) -> list[str]:
     """A table for each order that several runs have."""
     tables = []
     for order in dict.fromkeys(one.objectives for one in finished):
-        same = [one for one in finished if one.objectives == order]
+        same = ranked([one for one in finished if one.objectives == order])
         if len(same) < 2:
             continue
         rows = [[_text(one.title), *(str(stats.mean(one.final[:, i])) for i in range(len(order)))] for one in same]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from lexrl.colours import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, RED, SKY
 from lexrl.errors import InputError
@@ -165,7 +166,7 @@ def learning_curves(steps: np.ndarray, returns: np.ndarray, names: Sequence[str]
             axes.plot(steps[known], middle, color=colour, lw=2.2)
         axes.set_title(f"{i + 1}. {name}", fontsize=11, color=INK, loc="left")
         axes.set_xlabel("steps of each seed")
-        axes.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         if i == 0:
             axes.set_ylabel("per episode while learning")
     return _settled(figure)

@@ -67,3 +67,9 @@ def read(folder: pathlib.Path) -> Found:
 def below(folder: pathlib.Path) -> list[pathlib.Path]:
     """All folders of runs in a folder, itself included, in the order of their names."""
     return sorted(path.parent for path in folder.rglob(store.RUN))
+
+
+def ranked(found: list[Found]) -> list[Found]:
+    """Finished runs of one order, the best means first."""
+    signs = np.array([objective.sign for objective in found[0].objectives])
+    return sorted(found, key=lambda one: tuple(-(one.final.mean(axis=0) * signs)))

@@ -18,7 +18,7 @@ class Interval(NamedTuple):
             return "none"
         if not np.isfinite(self.low):
             return f"{self.mean:.4g}"
-        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        return f"{self.mean:.4g} [{self.low:.3g}, {self.high:.3g}]"
 
 
 def mean(values: np.ndarray) -> Interval:
