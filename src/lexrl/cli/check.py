@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lexrl.check import check as guarantees
-from lexrl.cli.show import console
+from lexrl.cli.show import Words, console
 from lexrl.envs.named import name_of
 from lexrl.order import as_order
 from lexrl.presets import Preset
@@ -24,7 +24,7 @@ class Check(Generic[Learner, World]):
 
     algorithm: Learner
     world: World
-    order: str = ""
+    order: Words = ""
     """Objectives by importance, as in "min cost > max reward"; by default the preset's."""
 
 

@@ -140,10 +140,14 @@ def registry() -> ConstructorRegistry:
             metavar=metavar,
             instance_from_str=lambda words: one_or_each(tuple(reader(word) for word in words)),
             is_instance=lambda value: True,
-            str_from_instance=lambda value: ["the same"] if value is None else [str(value)],
+            str_from_instance=lambda value: ["the same"] if value is None else list(map(str, as_tuple(value))),
         )
 
     return registry
+
+
+def as_tuple(given: Any) -> tuple[Any, ...]:
+    return given if type(given) is tuple else (given,)
 
 
 def one_or_each(given: tuple[Any, ...]) -> Any:

@@ -9,7 +9,7 @@ import tyro
 from rich.table import Table
 
 from lexrl import store
-from lexrl.cli.show import console, seeds_table
+from lexrl.cli.show import Number, Place, Whole, console, seeds_table
 from lexrl.errors import InputError
 from lexrl.report import film, stats
 from lexrl.report import runs as reports
@@ -43,13 +43,13 @@ class Watch:
 
     run: tyro.conf.Positional[pathlib.Path]
     """The run's folder."""
-    seed: int | None = None
+    seed: Whole = None
     """Whose policy; by default the first seed's."""
     episode: int = 0
     """Which of the episodes of `lexrl evaluate`, from 0 on."""
-    out: pathlib.Path | None = None
+    out: Place = None
     """The file; by default episode.gif in the run's folder."""
-    fps: float | None = None
+    fps: Number = None
     """Pictures a second; by default the world's own."""
 
 
@@ -59,7 +59,7 @@ class Report:
 
     folder: tyro.conf.Positional[pathlib.Path]
     """A folder with runs in it, or a run's own."""
-    out: pathlib.Path | None = None
+    out: Place = None
     """The file; by default report.html in the folder."""
 
 

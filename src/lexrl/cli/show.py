@@ -1,15 +1,23 @@
 """What a person sees: tables, complaints, and what to do next."""
 
+import pathlib
 import sys
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
+import tyro
 from rich.console import Console
 from rich.table import Table
 
 from lexrl.order import Order
 
 console = Console(highlight=False)
+
+Place = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")]
+"""A file or folder; the help says where it is by default."""
+Whole = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]
+Number = Annotated[float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="")]
+Words = Annotated[str, tyro.conf.arg(help_behavior_hint="")]
 
 
 def complain(sentence: str, code: int) -> NoReturn:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import lexrl
 from lexrl import exact, store
-from lexrl.cli.show import console, plots
+from lexrl.cli.show import Words, console, plots
 from lexrl.envs import GridNav
 from lexrl.envs.named import name_of
 from lexrl.errors import InputError
@@ -27,7 +27,7 @@ class Solve(Generic[World]):
     """Solve a finite world exactly: the lexicographic optimum, its certificate, and what slack would buy."""
 
     world: World
-    order: str = ""
+    order: Words = ""
     """Objectives by importance, as in "min cost > max reward", with tolerances as in "min cost ±0.1 > max reward"."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one number, or one for each of the world's signals."""

@@ -14,7 +14,7 @@ import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from lexrl import exact, store
-from lexrl.cli.show import complain, console, next_commands, plots, seeds_table
+from lexrl.cli.show import Place, Words, complain, console, next_commands, plots, seeds_table
 from lexrl.cli.solve import world_map
 from lexrl.envs import GridNav
 from lexrl.envs.named import name_of
@@ -33,7 +33,7 @@ Steps = Annotated[
         metavar="STEPS",
         instance_from_str=lambda words: float(words[0]),
         is_instance=lambda value: value is None or isinstance(value, float),
-        str_from_instance=lambda value: ["the preset's, else 1e6"] if value is None else [f"{value:,.0f}"],
+        str_from_instance=lambda value: ["of the preset, else 1e6"] if value is None else [f"{value:,.0f}"],
     ),
 ]
 
@@ -47,7 +47,7 @@ class Train(Generic[Learner, World]):
 
     algorithm: Learner
     world: World
-    order: str = ""
+    order: Words = ""
     """Objectives by importance, as in "min cost > max reward", with tolerances as in "min cost ±0.1 > max reward"; by
     default the preset's."""
     preset: Literal["tuned", "paper", "none"] = "tuned"
@@ -60,7 +60,7 @@ class Train(Generic[Learner, World]):
     """Fresh episodes to evaluate each greedy policy on, after training."""
     log: tuple[Literal["tensorboard", "wandb"], ...] = ()
     """Also write events for these programs into the folder."""
-    out: pathlib.Path | None = None
+    out: Place = None
     """Folder for pictures and numbers, by default runs/ALGORITHM-WORLD; a number is added to a name in use."""
 
 
