@@ -21,7 +21,7 @@ from lexrl.errors import InputError
 from lexrl.order import Order
 from lexrl.train import keys
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Population, Worlds, over_members, population, rewards
+from lexrl.train.population import Population, Worlds, over_members, population, rewards, traced_once
 from lexrl.types import Algorithm, Env, Metrics, Numbers, State, Transition
 
 
@@ -144,7 +144,7 @@ def _start(share, algorithms, env, seeds, *, spec, own_world, columns, signs, me
 @partial(jax.jit, static_argnames=("own_world", "columns", "signs", "mesh"))
 def _chunk(share, algorithms, env, seeds, seats, iterations, *, own_world, columns, signs, mesh):
     def one(algorithm: Algorithm, env: Env, seed: Array, seat: Seat, iterations: Array) -> tuple[Seat, Tally]:
-        iterate = iteration(algorithm, env, seed, columns, signs)
+        iterate = traced_once(iteration(algorithm, env, seed, columns, signs))
         zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(iterate, seat)[1])
 
         def body(_: Array, carry: tuple[Seat, Tally]) -> tuple[Seat, Tally]:

@@ -52,20 +52,23 @@ class Member(NamedTuple):
     seed: Array
     columns: np.ndarray
     signs: np.ndarray
+    acting: Array
+    """The keys for acting, a stream for each world, and the one for updating: made once, not at every step."""
+    updating: Array
 
     def init(self, spec: Spec) -> Any:
         return _init(self.algorithm, self.seed, spec)
 
     def act(self, learner: Any, obs: Any, time: int) -> np.ndarray:
         """An action for every world."""
-        return np.asarray(_act(self.algorithm, self.seed, learner, obs, np.uint32(time)))
+        return np.asarray(_act(self.algorithm, self.acting, learner, obs, np.uint32(time)))
 
     def play(self, learner: Any, obs: Any, episodes: Any, times: Any, *, greedy: bool) -> np.ndarray:
         """An action for every world, in episodes that are only watched."""
         return np.asarray(_watched(self.algorithm, self.seed, learner, obs, episodes, times, greedy=greedy))
 
     def update(self, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
-        return _update(self.algorithm, self.seed, seat._replace(world=None), rollout)
+        return _update(self.algorithm, self.updating, seat.learner, seat.iteration, seat.fault, rollout)
 
     def rewards(self, signals: np.ndarray) -> np.ndarray:
         """A world's signals `[N, K]` as rewards `[N, M]`."""
@@ -136,7 +139,10 @@ def _everyone(people: Population) -> list[Member]:
     columns = people.order.columns(people.spec.objectives)
     each = _apart((people.algorithms, people.seeds), people.size)
     placed = [jax.device_put(one) for one in each]
-    return [Member(algorithm, seed, columns, people.order.signs) for algorithm, seed in placed]
+    return [
+        Member(algorithm, seed, columns, people.order.signs, *_streams(seed, algorithm.worlds))
+        for algorithm, seed in placed
+    ]
 
 
 def _world(env: Any, place: int) -> Any:
@@ -230,7 +236,8 @@ def _iterate(one: Member, spec: Spec, crowd: Crowd, seat: Seat) -> tuple[Seat, T
     rollout = Transition(*(np.stack(parts) for parts in zip(*seen, strict=True)))
     learner, metrics, fault = one.update(seat, rollout)
     episodes, returns, lengths = (sum(parts) for parts in zip(*counts, strict=True))
-    tally = Tally(episodes, returns, lengths, np.float32(1.0), jax.device_get(metrics))
+    told = {name: np.asarray(value) for name, value in metrics.items()}  # cheaper than jax.device_get
+    tally = Tally(episodes, returns, lengths, np.float32(1.0), told)
     return seat._replace(learner=learner, iteration=seat.iteration + np.int32(1), fault=fault), tally
 
 
@@ -321,10 +328,15 @@ def _init(algorithm: Any, seed: Array, spec: Spec) -> Any:
     return algorithm.init(spec, keys.stream(seed, Purpose.INIT))
 
 
+@partial(jax.jit, static_argnames="worlds")
+def _streams(seed: Array, worlds: int) -> tuple[Array, Array]:
+    return keys.streams(seed, Purpose.ACT, worlds), keys.stream(seed, Purpose.UPDATE)
+
+
 @jax.jit
-def _act(algorithm: Any, seed: Array, learner: Any, obs: Array, time: Array) -> Array:
+def _act(algorithm: Any, streams: Array, learner: Any, obs: Array, time: Array) -> Array:
     act = each_world(lambda obs, key: algorithm.act(learner, obs, key), algorithm.worlds)
-    return act(obs, keys.at(keys.streams(seed, Purpose.ACT, algorithm.worlds), time))
+    return act(obs, keys.at(streams, time))
 
 
 @partial(jax.jit, static_argnames="greedy")
@@ -336,18 +348,20 @@ def _watched(
 
 
 @jax.jit
-def _update(algorithm: Any, seed: Array, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
+def _update(
+    algorithm: Any, stream: Array, learner: Any, iteration: Array, fault: Fault, rollout: Transition
+) -> tuple[Any, Any, Fault]:
     def once_more(_: Any, learner: Any) -> Any:
-        return algorithm.update(learner[0], rollout, keys.at(keys.stream(seed, Purpose.UPDATE), seat.iteration))
+        return algorithm.update(learner[0], rollout, keys.at(stream, iteration))
 
-    metrics = jax.eval_shape(once_more, 0, (seat.learner, None))[1]
+    metrics = jax.eval_shape(once_more, 0, (learner, None))[1]
     # A loop of one round: XLA then compiles what is in it as it does in the compiled loop, to the last bit.
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
-    rounds = jnp.where(seat.iteration >= 0, 1, 0)
-    learner, metrics = jax.lax.fori_loop(0, rounds, once_more, (seat.learner, zeros))
+    rounds = jnp.where(iteration >= 0, 1, 0)
+    learner, metrics = jax.lax.fori_loop(0, rounds, once_more, (learner, zeros))
     metrics = {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()}
-    step = (seat.iteration + 1) * algorithm.rollout * algorithm.worlds
-    return learner, metrics, first_fault(seat.fault, rollout.reward, metrics, step)
+    step = (iteration + 1) * algorithm.rollout * algorithm.worlds
+    return learner, metrics, first_fault(fault, rollout.reward, metrics, step)
 
 
 @partial(jax.jit, static_argnames="purpose")

@@ -6,6 +6,7 @@ depend on how many others there are or where they run.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -136,6 +137,11 @@ def number(leaf: Any) -> np.ndarray:
     return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
 
 
+traced_once = partial(jax.jit, inline=True)
+"""For a function whose shapes are asked for before it is used: JAX remembers what it saw, and the program is the same
+as without."""
+
+
 def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) -> Callable[..., Any]:
     """Run `one(...)` for every member: spread over the devices, one after the other on each.
 
@@ -145,6 +151,7 @@ def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) 
     """
 
     def on_device(share: Array, *arguments: Any) -> Any:
+        @traced_once
         def member(i: Array) -> Any:
             own = [
                 argument if same else jax.tree.map(lambda leaf: leaf[i], argument)
@@ -164,7 +171,7 @@ def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) 
         def turn(i: Array, done: Any) -> Any:
             return jax.tree.map(lambda all_, new: all_.at[i].set(new), done, member(i))
 
-        return jax.lax.fori_loop(0, share, turn, empty)
+        return jax.lax.fori_loop(jnp.int32(0), share, turn, empty)
 
     deal, everywhere = PartitionSpec("members"), PartitionSpec()
     specs = (everywhere, *(everywhere if same else deal for same in shared))
