@@ -56,7 +56,7 @@ class Tally(NamedTuple):
     returns: Numbers
     lengths: Numbers
     updates: Numbers
-    metrics: Metrics
+    metrics: dict[str, Numbers]
 
 
 OF_RETURNS = frozenset({"level", "floor", "value"})
