@@ -3,14 +3,17 @@
 To renew them after a change that is meant: `python tests/test_help.py`, and read the difference.
 """
 
+import contextlib
+import io
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 
+from lexrl import cli
+
+PLAIN = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 SNAPSHOTS = pathlib.Path(__file__).parent / "help"
 COMMANDS = {
     "lexrl": [],
@@ -31,11 +34,18 @@ COMMANDS = {
 
 
 def told(words):
-    program = pathlib.Path(sys.executable).with_name("lexrl")
-    environment = os.environ | {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-    done = subprocess.run([program, *words, "--help"], capture_output=True, text=True, env=environment, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return re.sub(r"[ \t]+\n", "\n", done.stdout)
+    """What the program says, asked in this process; the environment decides how wide and how plain."""
+    written = io.BytesIO()
+    with contextlib.redirect_stdout(io.TextIOWrapper(written, "utf-8")) as shown, contextlib.suppress(SystemExit):
+        cli.main([*words, "--help"])
+    shown.flush()
+    return re.sub(r"[ \t]+\n", "\n", written.getvalue().decode())
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch):
+    for name, value in PLAIN.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -48,6 +58,7 @@ def test_no_snapshot_is_left_over():
 
 
 if __name__ == "__main__":
+    os.environ.update(PLAIN)
     SNAPSHOTS.mkdir(exist_ok=True)
     for name, words in COMMANDS.items():
         (SNAPSHOTS / f"{name}.txt").write_text(told(words))

@@ -182,8 +182,17 @@ class TestTruths:
 
 
 class TestLearned:
-    @pytest.mark.parametrize("name", CASES)
-    @pytest.mark.parametrize("learners", [TABULAR, NETWORKS], ids=["tables", "networks"])
+    @pytest.mark.parametrize(
+        ("learners", "name"),
+        [
+            pytest.param(TABULAR, "treasure", id="tables-treasure"),
+            pytest.param(TABULAR, "gathering", id="tables-gathering", marks=pytest.mark.slow),
+            pytest.param(TABULAR, "fruit", id="tables-fruit"),
+            pytest.param(NETWORKS, "treasure", id="networks-treasure", marks=pytest.mark.slow),
+            pytest.param(NETWORKS, "gathering", id="networks-gathering"),
+            pytest.param(NETWORKS, "fruit", id="networks-fruit"),
+        ],
+    )
     def test_exactly(self, case, learners, name):
         one, (learner, steps) = case(name), learners[name]
         result = lexrl.train(learner, one.world, one.order, seeds=1, steps=steps, chunks=2)

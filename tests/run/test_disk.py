@@ -80,6 +80,45 @@ def test_a_finished_run_is_read_as_it_was(name, tmp_path):
     assert lexrl.resume(tmp_path / "run").run.seeds == (5, 2, 11)
 
 
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [truncated, flipped, emptied])
+def test_damaged_checkpoints_are_passed_over(damage, tmp_path):
+    """The one before is used, and without any the run begins anew; the numbers are the same."""
+    algorithm, world = learners()["double-q"]
+    run = plan(algorithm, world, ORDER, 2, 1280, 8)
+    whole = lexrl.train(algorithm, world, ORDER, seeds=2, steps=1280, chunks=8, out=tmp_path / "whole")
+    for count in (1, 2):
+        folder = store.new_folder(tmp_path / f"damaged-{count}")
+        disk.begin(folder, run)
+        for result in disk.record(folder, run):
+            disk.save(folder, result)  # after every part, however long it takes
+            if len(result.steps) == 5:
+                break
+        assert len(store.checkpoints(folder)) == 2
+        for path in store.checkpoints(folder)[:count]:
+            damage(path)
+        where, said = disk.standing(folder, run)
+        assert (None if where is None else len(where.steps)) == (4 if count == 1 else None)
+        assert len(said) == count
+        with pytest.warns(UserWarning, match="is damaged"):
+            lexrl.resume(folder)
+        assert files(folder) == files(tmp_path / "whole")
+    assert len(whole) == 2
+
+
 def test_a_folder_tells_everything(tmp_path):
     algorithm, world = learners()["lppo"]
     lexrl.train(algorithm, world, ORDER, seeds=2, steps=640, chunks=2, out=tmp_path / "run")

@@ -103,3 +103,4 @@ def show_list() -> None:
         table.add_row(name, ", ".join(make().spec.objectives), summary(make))
     console.print(algorithms)
     console.print(table)
+    console.print("Gymnasium's environments go by their names, as in gym:CartPole-v1.", markup=False)
