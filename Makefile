@@ -22,7 +22,7 @@ test: $(VENV)/.test  ## everything the project checks
 	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test-slow: $(VENV)/.test  ## the long versions of the theory tests
 	$(BIN)/python -m pytest -m slow

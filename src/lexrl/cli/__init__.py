@@ -5,12 +5,14 @@ is read by the same functions that read it in Python.
 """
 
 import dataclasses
+import os
 import sys
 from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
 
+from lexrl.backend import cache_folder
 from lexrl.cli.check import Check, check
 from lexrl.cli.names import ALGORITHMS, chosen_preset, learners, registry, summary, worlds
 from lexrl.cli.runs import Compare, Evaluate, Report, Watch, compare, evaluate, report, watch
@@ -30,6 +32,8 @@ class List:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: bad input ends in one sentence and exit code 2."""
     words = sys.argv[1:] if arguments is None else arguments
+    # Matplotlib would make a folder in the user's home.
+    os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
     try:
         preset = chosen_preset(words)
         with registry():
