@@ -93,9 +93,9 @@ def record(folder: pathlib.Path, run: Run, standing: Standing | None = None) -> 
 
     try:
         for result in stream_run(run, standing):
-            if time.monotonic() - ended >= took / SHARE:
-                keep(result)
             yield result
+            if result.steps[-1] < run.steps and time.monotonic() - ended >= took / SHARE:
+                keep(result)
     except (GeneratorExit, KeyboardInterrupt):
         if result is not None and len(result.steps) > kept:
             keep(result)
