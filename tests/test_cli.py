@@ -172,14 +172,14 @@ def test_stopping_at_once_is_no_traceback(tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert "q-learning on grid-nav" in process.stdout.readline()  # it has begun
         process.send_signal(signal.SIGINT)
-        assert "once more: at once" in process.stdout.readline() + process.stdout.readline()
+        assert "once more: at once" in process.stderr.readline() + process.stderr.readline()
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=120)
     assert process.returncode == 130
     assert complaint.strip() == "lexrl: stopped by hand."
 
 
-def test_signals_are_noted_and_the_handlers_put_back(capsys):
+def test_signals_are_noted_and_the_handlers_put_back(capfd):
     before = signal.getsignal(signal.SIGTERM)
     with stopping() as asked:
         assert asked() == 0

@@ -59,26 +59,35 @@ def whole(places, command):
 
 
 def test_killed_at_twenty_random_moments(places, command, whole):
-    """Each time it is killed a little later; a kill before the first checkpoint begins anew."""
-    folder, moments = places / "killed", random.Random(1)
-    kills = 0
-    while not (folder / "summary.json").exists():
-        # Killed before it had said what it is, it has left nothing.
-        words = ["resume", "killed"] if (folder / "run.json").exists() else [*command, "--out", "killed"]
-        with begin(places, *words) as process:
-            if kills < KILLS:
-                # Whoever is killed while it starts up gets nowhere: every third lives until it has done something.
-                latest = checkpoints(folder)[-1:]
-                if kills % 3 == 2:
-                    wait(lambda one=process, old=latest: one.poll() is not None or checkpoints(folder)[-1:] != old)
-                time.sleep(moments.uniform(0.0, 1.0))
-                kills += process.poll() is None
-                process.kill()
-            _, complaint = process.communicate(timeout=300)
-        assert process.returncode in (0, -signal.SIGKILL), complaint
-    assert kills >= 10
-    assert content(folder) == whole
-    assert not (folder / "checkpoints").exists()
+    """A run that comes to its end in between is compared, and the next one begins."""
+    moments = random.Random(1)
+    kills = runs = 0
+    while kills < KILLS:
+        runs += 1
+        name = f"killed-{runs}"
+        folder = places / name
+        while not (folder / "summary.json").exists():
+            # Killed before it had said what it is, it has left nothing.
+            words = ["resume", name] if (folder / "run.json").exists() else [*command, "--out", name]
+            with begin(places, *words) as process:
+                if kills < KILLS:
+                    # Whoever is killed while it starts up gets nowhere: every third lives until it has done something.
+                    kills += kill(process, folder, kills % 3 == 2, moments.uniform(0.0, 1.0))
+                _, complaint = process.communicate(timeout=300)
+            assert process.returncode in (0, -signal.SIGKILL), complaint
+        assert content(folder) == whole
+        assert not (folder / "checkpoints").exists()
+
+
+def kill(process, folder, alive_for_a_checkpoint, later):
+    """Whether it was still alive then."""
+    latest = checkpoints(folder)[-1:]
+    if alive_for_a_checkpoint:
+        wait(lambda: process.poll() is not None or checkpoints(folder)[-1:] != latest)
+    time.sleep(later)
+    alive = process.poll() is None
+    process.kill()
+    return alive
 
 
 def wait(condition, seconds=120):

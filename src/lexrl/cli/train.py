@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import pathlib
 import shlex
 import signal
@@ -163,7 +164,8 @@ def stopping() -> Iterator[Callable[[], int]]:
         if arrived:
             raise KeyboardInterrupt
         arrived = number
-        console.print("\nStopping after this part, with a checkpoint (once more: at once).")
+        # Not through the console or a buffer: the signal may have come in the middle of a line of theirs.
+        os.write(2, b"\nStopping after this part, with a checkpoint (once more: at once).\n")
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, note) for number in numbers]
