@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 import lexrl
-from lexrl.envs import FiniteWorld
+from lexrl.envs import FiniteWorld, per_seed
 from lexrl.order import parse
 from lexrl.train import compiled
-from lexrl.train.population import per_seed, population
+from lexrl.train.population import population
 
 ALPHA, EPSILON, TAU, GAMMA = 0.01, 0.05, 0.01, 0.9
 MEMBERS = 30

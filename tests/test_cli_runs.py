@@ -1,6 +1,7 @@
 """What finished runs can be asked on the command line, and what is said of those that cannot."""
 
 import json
+import shutil
 
 import pytest
 
@@ -108,3 +109,92 @@ def test_check(ask):
 )
 def test_what_cannot_be_done_is_one_sentence(ask, words, sentence):
     assert sentence in ask(*words, code=2)
+
+
+def written(text):
+    return lambda path: path.write_text(text)
+
+
+def changed(**values):
+    """With other values by their keys; None takes a key out."""
+
+    def change(path):
+        content = json.loads(path.read_text()) | values
+        path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+
+    return change
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def without_last_line(path):
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+
+
+EVERYONE = ("evaluate", "watch", "compare", "report", "resume")
+READERS = ("evaluate", "watch", "compare", "report")
+PLAYERS = ("evaluate", "watch")
+POLICY = "policies/seed-1.safetensors"
+DAMAGE = {
+    "a flipped bit in a policy": (POLICY, flipped, PLAYERS, "is damaged: its checksum does not fit"),
+    "a policy cut off": (POLICY, truncated, PLAYERS, "is damaged, or none of lexrl's"),
+    "no policy": (POLICY, lambda path: path.unlink(), PLAYERS, "There is no file"),
+    "no JSON": ("run.json", written("{"), EVERYONE, "is damaged: it is not JSON"),
+    "no text": ("run.json", lambda path: path.write_bytes(b"\xff\xfe\x00"), EVERYONE, "is damaged: it is not JSON"),
+    "a list": ("run.json", written("[]"), EVERYONE, "is damaged: it holds list"),
+    "another program's": ("run.json", written('{"name": "left-pad"}'), EVERYONE, "is from another program"),
+    "a later format": ("run.json", changed(format=99), EVERYONE, "has format 99, and this lexrl reads 1"),
+    "no steps": ("run.json", changed(steps=None), EVERYONE, "is damaged: it has no 'steps'"),
+    "steps in words": ("run.json", changed(steps="many"), EVERYONE, "is damaged: its 'steps' cannot be 'many'"),
+    "seeds in words": ("run.json", changed(seeds=["one"]), EVERYONE, "is damaged: its 'seeds' are not whole numbers"),
+    "no signs": (
+        "run.json",
+        changed(objectives=["cost"]),
+        EVERYONE,
+        "is damaged: its 'objectives' are not names with a sign each",
+    ),
+    "other settings": (
+        "run.json",
+        changed(algorithm={"class": "lexrl.algos.lppo:LPPO", "speed": 3}),
+        (*PLAYERS, "resume"),
+        "The settings in the file do not fit",
+    ),
+    "a summary that is no JSON": ("summary.json", truncated, READERS, "is damaged: it is not JSON"),
+    "no values": ("summary.json", changed(per_episode=None), READERS, "is damaged: it has no 'per_episode'"),
+    "no reward": ("summary.json", changed(per_episode={"cost": [0, 1, 2]}), READERS, "is damaged: it has no 'reward'"),
+    "two of three": (
+        "summary.json",
+        changed(per_episode={"cost": [0, 1], "reward": [0, 1, 2]}),
+        READERS,
+        "is damaged: 'cost' has not one number for each seed",
+    ),
+    "nothing on stops": ("summary.json", changed(stopped=None), READERS, "is damaged: it has no 'stopped'"),
+    "a stranger's stop": ("summary.json", changed(stopped={"8": "NaN."}), READERS, "is damaged: the run has no seed 8"),
+    "no time": ("summary.json", changed(seconds=None), READERS, "is damaged: it has no 'seconds'"),
+    "a summary to go on from": ("summary.json", truncated, ("resume",), "is finished"),
+    "curves cut off": ("metrics.csv", without_last_line, (*PLAYERS, "report"), "is damaged: it has not one number of"),
+    "no curves": ("metrics.csv", lambda path: path.unlink(), PLAYERS, "There is no file"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damage_is_one_sentence(ask, folder, tmp_path, what):
+    name, damage, commands, sentence = DAMAGE[what]
+    for command in commands:
+        place = tmp_path / command / "run"
+        shutil.copytree(folder / "one", place)
+        damage(place / name)
+        if command == "resume" and name != "summary.json":
+            (place / "summary.json").unlink()
+        words = {"compare": [place, "two"], "report": [place.parent]}.get(command, [place])
+        told = ask(command, *map(str, words), code=2)
+        assert told.startswith("lexrl: ")
+        assert (f"{name}' {sentence}" if sentence.startswith("is damaged") else sentence) in told

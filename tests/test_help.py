@@ -29,6 +29,7 @@ COMMANDS = {
     "solve": ["solve"],
     "solve-grid-nav": ["solve", "grid-nav"],
     "check": ["check"],
+    "experiment": ["experiment"],
     "list": ["list"],
 }
 

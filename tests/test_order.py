@@ -127,7 +127,8 @@ class TestApplying:
 
     def test_spec(self):
         spec = Spec(Box((4,)), Discrete(2), SIGNALS, 500)
-        assert parse("min cost > max reward").spec(spec) == Spec(Box((4,)), Discrete(2), ("cost", "reward"), 500)
+        ordered = Spec(Box((4,)), Discrete(2), ("cost", "reward"), 500, (-1, 1))
+        assert parse("min cost > max reward").spec(spec) == ordered
         with pytest.raises(InputError, match="'speed'"):
             parse("max speed").spec(spec)
 

@@ -200,7 +200,11 @@ def test_a_foreign_run_file_is_a_sentence(tmp_path):
         ("[1]", "holds list"),
         ('{"format": 99}', "has format 99"),
         ('{"format": 1}', "it has no 'algorithm'"),
-        ('{"format": 1, "algorithm": {"class": "os:system"}}', "which is not part of lexrl"),
+        (
+            '{"format": 1, "algorithm": {"class": "os:system"}, "world": {}, "order": "max a", '
+            '"objectives": [["a", 1]], "seeds": [0], "steps": 1, "chunks": 1}',
+            "which is not part of lexrl",
+        ),
     ):
         (tmp_path / "run.json").write_text(text)
         code, _, complaint = run(tmp_path, "resume", ".", env=os.environ | {"COLUMNS": "200"})

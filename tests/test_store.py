@@ -2,6 +2,7 @@
 
 import pathlib
 
+import numpy as np
 import pytest
 
 from lexrl import store
@@ -51,3 +52,54 @@ def test_csv_has_a_header_and_rows(tmp_path):
     path = pathlib.Path(tmp_path / "rows.csv")
     store.write_csv(path, [{"a": 1, "b": "x"}, {"a": 2, "b": "y,z"}])
     assert path.read_text() == 'a,b\n1,x\n2,"y,z"\n'
+
+
+HEADER = "seed,step,metric,objective,value"
+ROWS = [
+    "5,10,return,cost,1.5", "5,10,return,reward,2.5", "3,10,return,cost,nan", "3,10,return,reward,4.5",
+    "5,20,return,cost,5.5", "5,20,return,reward,6.5", "3,20,return,cost,7.5", "3,20,return,reward,8.5",
+    "5,10,length,,1", "3,10,length,,2", "5,20,length,,3", "3,20,length,,4",
+]  # fmt: skip
+
+
+def curves(folder, *lines):
+    (folder / "metrics.csv").write_text("".join(f"{line}\n" for line in lines))
+    return store.read_curves(folder, [5, 3], ["cost", "reward"])
+
+
+def test_curves(tmp_path):
+    steps, metrics = curves(tmp_path, HEADER, *ROWS)
+    assert steps.tolist() == [10, 20]
+    assert metrics.keys() == {"return", "length"}
+    np.testing.assert_array_equal(metrics["return"], [[[1.5, 2.5], [np.nan, 4.5]], [[5.5, 6.5], [7.5, 8.5]]])
+    np.testing.assert_array_equal(metrics["length"], [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ((HEADER.replace("value", "worth"), *ROWS), "line 2 cannot be read"),
+        ((HEADER.replace("step", "time"), *ROWS), "line 2 cannot be read"),
+        ((HEADER, *ROWS, "4,20,return,cost,1"), "line 14 cannot be read"),
+        ((HEADER, *ROWS, "5,20,return,speed,1"), "line 14 cannot be read"),
+        ((HEADER, *ROWS, "5,20,return,cost,much"), "line 14 cannot be read"),
+        ((HEADER, *ROWS, "5,late,return,cost,1"), "line 14 cannot be read"),
+        ((HEADER, *ROWS, "5,20,ret"), "line 14 cannot be read"),
+        ((HEADER, *ROWS[1:]), "has not one number of 'return' for each seed and step"),
+        ((HEADER, *ROWS[:-1]), "has not one number of 'length' for each seed and step"),
+        ((HEADER, "5,10,return,,1.5", *ROWS[1:]), "has not one number of 'return' for each seed and step"),
+        ((HEADER, *ROWS[8:]), "has no 'return'"),
+        ((HEADER,), "has no 'return'"),
+        ((), "has no 'return'"),
+        (("\0",), "has no 'return'|is not CSV"),
+    ],
+)
+def test_damaged_curves_are_a_sentence(tmp_path, lines, sentence):
+    with pytest.raises(store.Damaged, match=rf"^The file '.*metrics\.csv' is damaged: .*({sentence})\.$"):
+        curves(tmp_path, *lines)
+
+
+def test_curves_that_are_no_text(tmp_path):
+    (tmp_path / "metrics.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(store.Damaged, match="is not CSV"):
+        store.read_curves(tmp_path, [5], ["cost"])

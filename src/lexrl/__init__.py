@@ -12,12 +12,18 @@ from lexrl.algos import (  # noqa: E402
     LDQN,
     LPPO,
     PPO,
+    RCPO,
+    ApproPO,
     EpsilonGreedy,
+    Multipliers,
     Networks,
+    Only,
+    PPOLagrangian,
     Projection,
     Random,
     Softmax,
     Tabular,
+    VaRAC,
     double_q,
     expected_sarsa,
     gabor,
@@ -34,6 +40,7 @@ from lexrl.envs import (  # noqa: E402
     gym_vector_world,
     gym_world,
     mountain_car_safe,
+    per_seed,
     random_world,
 )
 from lexrl.errors import InputError  # noqa: E402
@@ -43,7 +50,6 @@ from lexrl.nets import Optimiser  # noqa: E402
 from lexrl.order import Order  # noqa: E402
 from lexrl.presets import preset  # noqa: E402
 from lexrl.run import Policy, Result, Run, load, resume, stream, train  # noqa: E402
-from lexrl.train.population import per_seed  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -55,12 +61,17 @@ __all__ = [
     "LPPO",
     "MOMDP",
     "PPO",
+    "RCPO",
+    "ApproPO",
     "Dual",
     "EpsilonGreedy",
     "InputError",
+    "Multipliers",
     "Networks",
+    "Only",
     "Optimiser",
     "Order",
+    "PPOLagrangian",
     "Policy",
     "Projection",
     "Random",
@@ -68,6 +79,7 @@ __all__ = [
     "Run",
     "Softmax",
     "Tabular",
+    "VaRAC",
     "cart_pole",
     "cart_safe",
     "check",

@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float, Int
 from lexrl import lex
 from lexrl.backend import once
 from lexrl.errors import InputError
-from lexrl.returns import Passage
+from lexrl.returns import Passage, share
 from lexrl.schedules import Constant, Schedule, as_schedule
 from lexrl.tolerance import Moment as Now
 from lexrl.tolerance import Tolerances, slack
@@ -221,10 +221,7 @@ class Dual(eqx.Module):
         count = sample.episodes
         seen = state.seen + count
         here = sample.total / jnp.maximum(count, 1.0)
-        share = jnp.where(count > 0, count / jnp.maximum(seen, 1.0), 0.0)
-        quick, slow = (
-            jnp.maximum(share, 1 - (1 - 1 / (times * self.window)) ** count) * (count > 0) for times in (1, 4)
-        )
+        quick, slow = (share(count, seen, times * self.window) for times in (1, 4))
         middle = jnp.where(state.seen > 0, state.slow, here)
         parts = (sample.squares / jnp.maximum(count, 1.0), 2 * here * middle, middle**2)
         square, product, centre = once(parts, count >= 0)  # so that every loop rounds them alike

@@ -75,7 +75,7 @@ class Order(NamedTuple):
     def spec(self, spec: Spec) -> Spec:
         """The world as the learner sees it: with these objectives, in this order."""
         self.columns(spec.objectives)
-        return spec._replace(objectives=self.names)
+        return spec._replace(objectives=self.names, signs=tuple(objective.sign for objective in self.objectives))
 
     def tolerances(self, default: tol.Tolerances) -> tol.Tolerances:
         """The tolerances written in the order; objectives without one keep the default."""

@@ -7,7 +7,23 @@ plainly. `tuned` is what reaches the results in the documentation.
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from lexrl.algos import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks, Random
+import jax
+
+from lexrl.algos import (
+    A2C,
+    DQN,
+    LA2C,
+    LDQN,
+    LPPO,
+    PPO,
+    RCPO,
+    ApproPO,
+    Multipliers,
+    Networks,
+    PPOLagrangian,
+    Random,
+    VaRAC,
+)
 from lexrl.dual import Dual
 from lexrl.errors import InputError
 from lexrl.nets import Optimiser
@@ -26,6 +42,17 @@ class Preset(NamedTuple):
     steps: int
 
 
+class Limits(NamedTuple):
+    """What learners that are told limits are told in a world, as the paper has it."""
+
+    limit: str
+    box: str
+    chance: str
+
+
+CART_SAFE = Limits("cost <= 10", "reward in 90..350, cost in 0..10", "cost <= 10 with 0.95")
+GRID_NAV = Limits("cost <= 5", "reward in 90..100, cost in 0..5", "cost <= 5 with 0.95")
+
 SAFE, REWARD = "min cost > max reward", "max reward"
 SMALL = Networks(hidden=(24, 24))
 TABLE = Networks(hidden=(), bias=False)
@@ -33,15 +60,17 @@ TABLE = Networks(hidden=(), bias=False)
 
 def _paper_cart_safe() -> dict[str, Preset]:
     """Two hidden layers of 24, Adam at 0.001, an update every 8 steps on 8 transitions."""
-    return _paper(SMALL, rate=0.001, every=8, slack=Relative(0.001))
+    return _paper(SMALL, CART_SAFE, rate=0.001, every=8, slack=Relative(0.001), episodes=1)
 
 
 def _paper_grid_nav() -> dict[str, Preset]:
     """Linear in a one-hot position without bias, Adam at 0.01, an update every 32 steps on 32 transitions."""
-    return _paper(TABLE, rate=0.01, every=32, slack=Relative(0.05))
+    return _paper(TABLE, GRID_NAV, rate=0.01, every=32, slack=Relative(0.05), episodes=8)
 
 
-def _paper(networks: Networks, rate: float, every: int, slack: Relative) -> dict[str, Preset]:
+def _paper(
+    networks: Networks, told: Limits, rate: float, every: int, slack: Relative, episodes: int
+) -> dict[str, Preset]:
     on_policy: dict[str, Any] = {
         "worlds": 1, "rollout": every, "networks": networks, "rate": rate, "critic_rate": rate
     }  # fmt: skip
@@ -57,6 +86,10 @@ def _paper(networks: Networks, rate: float, every: int, slack: Relative) -> dict
         "ppo": Preset(PPO(**proximal), {}, REWARD, 100_000),
         "a2c": Preset(A2C(**on_policy), {}, REWARD, 100_000),
         "dqn": Preset(DQN(**replayed), {}, REWARD, 100_000),
+        "rcpo": Preset(RCPO(limit=told.limit, **on_policy), {}, SAFE, 100_000),
+        "ppo-lagrangian": Preset(PPOLagrangian(limit=told.limit, **proximal), {}, SAFE, 100_000),
+        "var-ac": Preset(VaRAC(chance=told.chance, **on_policy), {}, SAFE, 100_000),
+        "appropo": Preset(ApproPO(box=told.box, every=episodes, oracle=DQN(**replayed)), {}, SAFE, 100_000),
         "random": Preset(Random(), {}, SAFE, 100_000),
     }
 
@@ -76,6 +109,15 @@ def _tuned_cart_safe() -> dict[str, Preset]:
         "worlds": 8, "rollout": 4, "batch": 64, "updates": 4, "period": 100, "double": True, "capacity": 1_536_000,
         "rate": Linear(3e-4, 5e-6, 190_000.0), "epsilon": Linear(1.0, 0.05, 100_000.0),
     }  # fmt: skip
+    # With limits, fewer steps are enough: rates fall sooner.
+    constrained: dict[str, Any] = on_policy | {"rate": Linear(3e-3, 6e-5, 1_950.0)}
+    risky: dict[str, Any] = on_policy | {"rate": Linear(3e-3, 6e-5, 3_900.0)}
+    lagrangian: dict[str, Any] = proximal | {
+        "rate": Linear(5e-3, 5e-5, 730.0), "critic_rate": Linear(2e-3, 1e-4, 730.0)
+    }  # fmt: skip
+    oracle: dict[str, Any] = replayed | {
+        "updates": 8, "capacity": 512_000, "rate": 3e-4, "epsilon": Linear(1.0, 0.05, 30_000.0)
+    }  # fmt: skip
     return {
         "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
         "la2c": Preset(LA2C(tolerance=(0.05, 0.0), dual=prices, **on_policy), world, SAFE, 10_000_000),
@@ -85,6 +127,39 @@ def _tuned_cart_safe() -> dict[str, Preset]:
         "ppo": Preset(PPO(**proximal), world, REWARD, 6_000_000),
         "a2c": Preset(A2C(**on_policy), world, REWARD, 10_000_000),
         "dqn": Preset(DQN(scale=100.0, **replayed), world, REWARD, 1_500_000),
+        "rcpo": Preset(
+            RCPO(
+                limit=CART_SAFE.limit,
+                multipliers=Multipliers(eta=Linear(0.01, 0.001, 1_950.0), proportional=0.005, ceiling=5.0),
+                **constrained,
+            ),
+            world,
+            SAFE,
+            2_000_000,
+        ),
+        "ppo-lagrangian": Preset(
+            PPOLagrangian(
+                limit=CART_SAFE.limit,
+                multipliers=Multipliers(eta=Linear(0.01, 0.001, 730.0), proportional=0.005, ceiling=5.0),
+                **lagrangian,
+            ),
+            world,
+            SAFE,
+            1_500_000,
+        ),
+        "var-ac": Preset(
+            VaRAC(
+                chance=CART_SAFE.chance,
+                multipliers=Multipliers(eta=Linear(30.0, 3.0, 3_900.0), ceiling=300.0),
+                **risky,
+            ),
+            world,
+            SAFE,
+            4_000_000,
+        ),
+        "appropo": Preset(
+            ApproPO(box=CART_SAFE.box, every=8, kept=128, eta=0.02, oracle=DQN(**oracle)), world, SAFE, 1_000_000
+        ),
         "random": Preset(Random(), world, SAFE, 100_000),
     }
 
@@ -112,6 +187,10 @@ def _tuned_grid_nav() -> dict[str, Preset]:
         "ppo": Preset(PPO(**proximal), {}, REWARD, 8_000_000),
         "a2c": Preset(A2C(**plain), {}, REWARD, 2_000_000),
         "dqn": Preset(DQN(scale=100.0, **replayed), {}, REWARD, 3_000_000),
+        "rcpo": Preset(RCPO(limit=GRID_NAV.limit, **plain), {}, SAFE, 2_000_000),
+        "ppo-lagrangian": Preset(PPOLagrangian(limit=GRID_NAV.limit, **proximal), {}, SAFE, 8_000_000),
+        "var-ac": Preset(VaRAC(chance=GRID_NAV.chance, **plain), {}, SAFE, 2_000_000),
+        "appropo": Preset(ApproPO(box=GRID_NAV.box, every=8, oracle=DQN(**replayed)), {}, SAFE, 3_000_000),
         "random": Preset(Random(), {}, SAFE, 100_000),
     }
 
@@ -137,3 +216,13 @@ def preset(algorithm: str, world: str, name: Name = "tuned") -> Preset:
         there = [f"{one} on {place}" for kind, place in _MAKERS if kind == name for one in known(name, place)]
         raise InputError(f"There is no preset {name!r} for {algorithm} on {world}; there are: {', '.join(there)}.")
     return found
+
+
+def shortened(found: Preset, share: float) -> Preset:
+    """A preset with a share of its steps; rates that change over time do so in that share of it."""
+
+    def shorter(part: Any) -> Any:
+        return Linear(part.start, part.end, share * part.steps) if isinstance(part, Linear) else part
+
+    algorithm = jax.tree.map(shorter, found.algorithm, is_leaf=lambda part: isinstance(part, Linear))
+    return found._replace(algorithm=algorithm, steps=max(1, round(share * found.steps)))

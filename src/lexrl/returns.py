@@ -1,6 +1,6 @@
 """Sums of rewards along a rollout `[T, N]`, one column per objective: advantages, and the episodes that ended."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -61,6 +61,8 @@ class Passage(NamedTuple):
     """An episode began here."""
     weight: Float[Array, "T N M"]
     """`gamma_i^t` at the t-th step of an episode."""
+    earned: Float[Array, "T N M"]
+    """Where an episode ended, its discounted return; else 0."""
     episodes: Float[Array, ""]
     """Episodes that ended."""
     total: Float[Array, " M"]
@@ -96,8 +98,18 @@ def follow(
     return track, Passage(
         first=first,
         weight=weight,
+        earned=earned,
         episodes=last.sum().astype(jnp.float32),
         total=earned.sum(axis=(0, 1)),
         squares=(earned**2).sum(axis=(0, 1)),
         length=length.sum().astype(jnp.float32),
     )
+
+
+def share(episodes: Float[Array, ""], seen: Float[Array, ""], window: Any) -> Float[Array, ""]:
+    """How much of a running average is new after `episodes` more of `seen` in all.
+
+    A plain average until the window is full; then one that forgets, each episode counting `1 - 1 / window` of the next.
+    """
+    plain = jnp.where(episodes > 0, episodes / jnp.maximum(seen, 1.0), 0.0)
+    return jnp.maximum(plain, 1 - (1 - 1 / window) ** episodes) * (episodes > 0)

@@ -13,11 +13,12 @@ import csv
 import errno
 import hashlib
 import io
+import itertools
 import json
 import os
 import pathlib
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,14 @@ FORMAT = 1
 RUN, METRICS, SUMMARY, POLICIES, CHECKPOINTS = "run.json", "metrics.csv", "summary.json", "policies", "checkpoints"
 KEPT = 2
 """Checkpoints that are kept: the second is for when the first is damaged."""
+Kinds = Mapping[str, type | tuple[type, ...]]
+IN_RUN: Kinds = {
+    "algorithm": (dict, list), "world": dict, "order": str, "objectives": list, "seeds": list, "steps": int,
+    "chunks": int,
+}  # fmt: skip
+"""What `run.json` must have."""
+IN_SUMMARY: Kinds = {"per_episode": dict, "stopped": dict, "seconds": (int, float)}
+"""What `summary.json` must have."""
 
 
 class Damaged(InputError):
@@ -87,6 +96,15 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
     return content
 
 
+def require(path: pathlib.Path, content: Mapping[str, Any], kinds: Kinds) -> None:
+    """Complain about a file that does not have what it must."""
+    for key, kind in kinds.items():
+        if key not in content:
+            raise Damaged(f"The file {str(path)!r} is damaged: it has no {key!r}.")
+        if not isinstance(content[key], kind):
+            raise Damaged(f"The file {str(path)!r} is damaged: its {key!r} cannot be {content[key]!r}.")
+
+
 def write_csv(path: pathlib.Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows as CSV, with the first row's keys as the header."""
     text = io.StringIO()
@@ -103,6 +121,8 @@ def read_csv(path: pathlib.Path) -> list[dict[str, str]]:
             return list(csv.DictReader(file))
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}; is that the folder of a run?") from None
+    except (csv.Error, UnicodeDecodeError):
+        raise Damaged(f"The file {str(path)!r} is damaged: it is not CSV.") from None
 
 
 def write_arrays(path: pathlib.Path, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
@@ -178,16 +198,75 @@ def read_run(folder: pathlib.Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}; give one that `lexrl train` left.")
     if not is_run(folder):
-        inside = _listed(path.name for path in sorted(folder.iterdir()) if is_run(path))
+        inside = ", ".join(path.name for path in sorted(folder.iterdir()) if is_run(path))
         hint = f"; there are runs in it: {inside}" if inside else "; give one that `lexrl train` left"
         raise InputError(f"The folder {str(folder)!r} holds no run (no {RUN}){hint}.")
-    content = read_json(folder / RUN)
-    if content.get("format") != FORMAT:
+    path = folder / RUN
+    content = read_json(path)
+    if "format" not in content:
+        raise InputError(f"The file {str(path)!r} is from another program; give a folder that `lexrl train` left.")
+    if content["format"] != FORMAT:
         raise InputError(
-            f"The run in {str(folder)!r} has format {content.get('format')}, and this lexrl reads {FORMAT}; "
+            f"The run in {str(folder)!r} has format {content['format']}, and this lexrl reads {FORMAT}; "
             "use the version that wrote it."
         )
+    require(path, content, IN_RUN)
+    if not content["seeds"] or not all(isinstance(seed, int) for seed in content["seeds"]):
+        raise Damaged(f"The file {str(path)!r} is damaged: its 'seeds' are not whole numbers.")
+    if not content["objectives"] or not all(map(_is_objective, content["objectives"])):
+        raise Damaged(f"The file {str(path)!r} is damaged: its 'objectives' are not names with a sign each.")
     return content
+
+
+def require_finished(folder: pathlib.Path) -> None:
+    """Complain about a run that is not finished."""
+    if not is_finished(folder):
+        raise InputError(f"The run in {str(folder)!r} is not finished; `lexrl resume {folder}` goes on with it.")
+
+
+def read_summary(folder: pathlib.Path, seeds: Sequence[int], objectives: Sequence[str]) -> dict[str, Any]:
+    """What a finished run came to, as it stands in `summary.json`."""
+    path = folder / SUMMARY
+    content = read_json(path)
+    require(path, content, IN_SUMMARY)
+    require(path, content["per_episode"], dict.fromkeys(objectives, list))
+    for name in objectives:
+        values = content["per_episode"][name]
+        if len(values) != len(seeds) or not all(isinstance(value, int | float) for value in values):
+            raise Damaged(f"The file {str(path)!r} is damaged: {name!r} has not one number for each seed.")
+    if strangers := content["stopped"].keys() - set(map(str, seeds)):
+        raise Damaged(f"The file {str(path)!r} is damaged: the run has no seed {', '.join(sorted(strangers))}.")
+    return content
+
+
+def read_curves(
+    folder: pathlib.Path, seeds: Sequence[int], objectives: Sequence[str]
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The learning curves in `metrics.csv`: steps `[points]`, and metrics `[points, seeds]` or `[points, seeds, M]`."""
+    path = folder / METRICS
+    rows, found = read_csv(path), {}
+    place = {seed: i for i, seed in enumerate(seeds)}
+    column = {"": None} | {name: i for i, name in enumerate(objectives)}
+    for line, row in enumerate(rows, 2):  # the first has the names
+        try:
+            at = (int(row["step"]), place[int(row["seed"])], column[row["objective"]])
+            found.setdefault(row["metric"], {})[at] = float(row["value"])
+        except (KeyError, ValueError, TypeError):
+            raise Damaged(f"The file {str(path)!r} is damaged: line {line} cannot be read.") from None
+    steps = sorted({step for values in found.values() for step, _, _ in values})
+    metrics = {}
+    for name, values in found.items():
+        each = (None,) if any(at[2] is None for at in values) else range(len(objectives))
+        wanted = list(itertools.product(steps, range(len(seeds)), each))
+        if values.keys() != set(wanted):
+            raise Damaged(
+                f"The file {str(path)!r} is damaged: it has not one number of {name!r} for each seed and step."
+            )
+        shape = (len(steps), len(seeds)) if None in each else (len(steps), len(seeds), len(objectives))
+        metrics[name] = np.array([values[at] for at in wanted]).reshape(shape)
+    if "return" not in metrics:
+        raise Damaged(f"The file {str(path)!r} is damaged: it has no 'return'.")
+    return np.array(steps), metrics
 
 
 def is_full(error: OSError) -> bool:
@@ -195,5 +274,5 @@ def is_full(error: OSError) -> bool:
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
+def _is_objective(given: Any) -> bool:
+    return isinstance(given, list) and len(given) == 2 and isinstance(given[0], str) and given[1] in (1, -1)

@@ -36,6 +36,8 @@ class Spec(NamedTuple):
     action: Discrete | Box
     objectives: tuple[str, ...]
     max_steps: int
+    signs: tuple[int, ...] = ()
+    """-1 for each objective that an order has turned round (a cost), else 1; empty: none is."""
 
 
 Numbers = Any

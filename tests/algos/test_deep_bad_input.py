@@ -18,11 +18,12 @@ CART, CAR = lexrl.cart_safe(max_steps=20), lexrl.mountain_car_safe(max_steps=20)
 BOTH = "min cost > max reward"
 ALL = {
     "PPO": lexrl.PPO, "A2C": lexrl.A2C, "DQN": lexrl.DQN, "LPPO": lexrl.LPPO, "LA2C": lexrl.LA2C, "LDQN": lexrl.LDQN,
-    "Projection": Projection,
+    "Projection": Projection, "RCPO": lexrl.RCPO, "PPOLagrangian": lexrl.PPOLagrangian, "VaRAC": lexrl.VaRAC,
 }  # fmt: skip
 SINGLE = ("PPO", "A2C", "DQN")
-ACTORS = ("PPO", "A2C", "LPPO", "LA2C", "Projection")
-MINIBATCHES = ("PPO", "LPPO", "Projection")
+CONSTRAINED = ("RCPO", "PPOLagrangian", "VaRAC")
+ACTORS = ("PPO", "A2C", "LPPO", "LA2C", "Projection", *CONSTRAINED)
+MINIBATCHES = ("PPO", "LPPO", "Projection", "PPOLagrangian")
 Q_NETWORKS = ("DQN", "LDQN")
 LEXICOGRAPHIC = ("LPPO", "LA2C", "LDQN", "Projection")
 
@@ -190,7 +191,8 @@ def test_negative_rates(name, rate):
 
 
 @pytest.mark.parametrize(
-    ("name", "what"), each(ACTORS, [("critic_rate",)]) + each(["PPO", "A2C", "LPPO", "LA2C"], [("entropy",)])
+    ("name", "what"),
+    each(ACTORS, [("critic_rate",)]) + each(["PPO", "A2C", "LPPO", "LA2C", *CONSTRAINED], [("entropy",)]),
 )
 def test_negative_rates_are_named(name, what):
     said(name, f"The {what} is -1", "0 or more", **{what: -1})
@@ -202,12 +204,62 @@ def test_rates_that_cannot_be_read(name, text):
     said(name, f"{text!r} cannot be read", "write a number", rate=text)
 
 
+class TestLimits:
+    """What is limited must be there, and one objective must be left to improve."""
+
+    LIMITED: ClassVar = {"RCPO": "limit", "PPOLagrangian": "limit", "VaRAC": "chance"}
+
+    @pytest.mark.parametrize("name", CONSTRAINED)
+    def test_unknown_signals(self, name):
+        what, end = self.LIMITED[name], " with 0.9" if name == "VaRAC" else ""
+        said(name, "A limit names 'risk'", "'reward'", **{what: f"risk <= 3{end}"})
+
+    @pytest.mark.parametrize("name", CONSTRAINED)
+    def test_nothing_is_left(self, name):
+        what, end = self.LIMITED[name], " with 0.9" if name == "VaRAC" else ""
+        said(name, "improves the one objective that has no limit", "there is none", "all but one",
+             **{what: f"cost <= 3{end}, reward >= 2{end}"})  # fmt: skip
+
+    @pytest.mark.parametrize("name", CONSTRAINED)
+    def test_a_limit_on_what_the_order_leaves_out(self, name):
+        said(name, "A limit names 'cost'", "the order has 'reward'", order="max reward")
+
+    def test_a_box(self):
+        for box, parts in (("risk in 0..3", ("names 'risk'", "'cost', 'reward'")), ("cost in 3..1", ("is empty",))):
+            with pytest.raises(lexrl.InputError) as error:
+                plan(lexrl.ApproPO(box=box), CART, BOTH, seeds=1, steps=100)
+            check(str(error.value), *parts)
+
+    @pytest.mark.parametrize(
+        ("settings", "part"),
+        [
+            ({"every": 0}, "every is 0"),
+            ({"kept": 0}, "kept is 0"),
+            ({"kappa": 0.0}, "kappa is 0"),
+            ({"eta": -1}, "eta is -1"),
+        ],
+    )
+    def test_numbers_of_a_mixture(self, settings, part):
+        with pytest.raises(lexrl.InputError, match=part):
+            lexrl.ApproPO(**settings)
+
+    def test_an_oracle_needs_numbered_actions(self):
+        with pytest.raises(lexrl.InputError) as error:
+            plan(lexrl.ApproPO(), CAR, BOTH, seeds=1, steps=100)
+        check(str(error.value), "needs numbered actions", "Box(shape=(1,)")
+
+    def test_only_one_that_is_there(self):
+        with pytest.raises(lexrl.InputError) as error:
+            plan(lexrl.Only(lexrl.PPO(), "risk"), CART, BOTH, seeds=1, steps=100)
+        check(str(error.value), "'risk' is to be learned", "'cost', 'reward'", "pick one")
+
+
 def started(algorithm, spec):
     return jax.eval_shape(lambda key: algorithm.init(spec, key), jax.random.key(0))
 
 
 def world_of(action=None, observation=None, name="PPO"):
-    names = ("one",) if name in SINGLE else ("one", "two")
+    names = ("reward",) if name in SINGLE else ("reward", "cost")
     return Spec(observation or Box((2,)), action or Discrete(2), names, 9)
 
 

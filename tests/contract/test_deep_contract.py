@@ -15,6 +15,7 @@ import pytest
 
 import lexrl
 from lexrl.algos.projection import Projection
+from lexrl.schedules import Power
 from lexrl.train.population import number
 from lexrl.types import Algorithm, Box, Discrete, Spec, Transition
 
@@ -31,8 +32,16 @@ ALGORITHMS = {
     "LA2C": lexrl.LA2C(**ACTOR_CRITIC),
     "LDQN": lexrl.LDQN(**Q_NETWORK),
     "Projection": Projection(**ACTOR_CRITIC, **SURROGATE),
+    "RCPO": lexrl.RCPO(limit="two <= 1", **ACTOR_CRITIC),
+    "PPOLagrangian": lexrl.PPOLagrangian(limit="two <= 1", **ACTOR_CRITIC, **SURROGATE),
+    "VaRAC": lexrl.VaRAC(chance="two <= 1 with 0.9", **ACTOR_CRITIC),
+    "ApproPO": lexrl.ApproPO(box="one in 1..2, two in 0..1", kept=3, oracle=lexrl.DQN(**Q_NETWORK)),
+    "Only": lexrl.Only(lexrl.A2C(**ACTOR_CRITIC), "two"),
     "Random": lexrl.Random(worlds=N, rollout=T),
 }
+CONSTRAINED = ("RCPO", "PPOLagrangian", "VaRAC", "ApproPO", "Only")
+"""For two objectives here: one that is limited, one that is not."""
+Q_NETWORKS = ("DQN", "LDQN", "ApproPO")
 LEXICOGRAPHIC = ("LPPO", "LA2C", "LDQN", "Projection", "Random")
 ACTORS = ("PPO", "A2C", "LPPO", "LA2C", "Projection")
 SPACES = {
@@ -48,10 +57,10 @@ def _cases():
     """Every kind of world; and any number of objectives, in one of them."""
     for name in ALGORITHMS:
         for spaces in SPACES:
-            if name in ("DQN", "LDQN") and "continuous" in spaces:
+            if name in Q_NETWORKS and "continuous" in spaces:
                 continue
             several = (1, 2, 3, 5) if spaces == "numbered, discrete" else (3,)
-            for m in several if name in LEXICOGRAPHIC else (1,):
+            for m in several if name in LEXICOGRAPHIC else (2 if name in CONSTRAINED else 1,):
                 seldom = spaces in ("pictures, discrete", "numbered, continuous") and name not in ("LPPO", "LDQN")
                 yield pytest.param(name, spaces, m, marks=[pytest.mark.slow] if seldom else [])
 
@@ -61,6 +70,7 @@ KEY = jax.random.key(0)
 # What learners tell, by name, and whether it is one number per objective. These names are in files that users keep.
 PRICES = {"level": True, "floor": True, "price": True, "weight": True, "settled": True}
 STEPS = {"surrogate": False, "entropy": False, "critic_loss": True, "kl": False}
+LIMITED = {"critic_loss": False, "price": True, "missed": True}
 FITS = {"loss": True, "td_error": True, "value": True}
 METRICS = {
     "PPO": STEPS,
@@ -71,6 +81,11 @@ METRICS = {
     "LDQN": FITS | {"admissible": True},
     "Projection": {"level": True, "floor": True, "weight": True, "settled": True, "entropy": False,
                    "critic_loss": True, "kl": False},
+    "RCPO": STEPS | LIMITED,
+    "PPOLagrangian": STEPS | LIMITED,
+    "VaRAC": STEPS | LIMITED,
+    "ApproPO": {"distance": False, "price": True, "loss": False, "td_error": False},
+    "Only": STEPS | {"critic_loss": False},
     "Random": {},
 }  # fmt: skip
 
@@ -181,14 +196,18 @@ FIRST = {
     "PPO": ("vectors, continuous", 1), "A2C": ("numbered, discrete", 1), "DQN": ("vectors, discrete", 1),
     "LPPO": ("numbered, discrete", 3), "LA2C": ("vectors, continuous", 2), "LDQN": ("numbered, discrete", 5),
     "Projection": ("vectors, discrete", 3), "Random": ("vectors, continuous", 2),
+    "RCPO": ("numbered, discrete", 2), "PPOLagrangian": ("vectors, discrete", 2), "VaRAC": ("numbered, discrete", 2),
+    "ApproPO": ("numbered, discrete", 2), "Only": ("numbered, discrete", 2),
 }  # fmt: skip
 SECOND = {
     "PPO": ("numbered, discrete", 1), "A2C": ("vectors, continuous", 1), "DQN": ("pictures, discrete", 1),
     "LPPO": ("vectors, continuous", 5), "LA2C": ("numbered, discrete", 5), "LDQN": ("vectors, discrete", 1),
     "Projection": ("numbered, continuous", 5), "Random": ("numbered, discrete", 1),
+    "RCPO": ("vectors, continuous", 2), "PPOLagrangian": ("vectors, continuous", 2), "VaRAC": ("pictures, discrete", 2),
+    "ApproPO": ("vectors, discrete", 2),
 }  # fmt: skip
 THIRD = {"LPPO": ("pictures, discrete", 1), "LA2C": ("numbered, continuous", 1), "Projection": ("vectors, discrete", 1)}
-SLOW = ("PPO", "LPPO", "LA2C", "LDQN")
+SLOW = ("PPO", "LPPO", "LA2C", "LDQN", "PPOLagrangian", "RCPO")
 """Cousins of others here, or at work in the tests of the loops: much compiling for little news."""
 RUNS = [
     pytest.param(name, *FIRST[name], id=name, marks=[pytest.mark.slow] if name in SLOW else []) for name in ALGORITHMS
@@ -260,13 +279,13 @@ class TestNumbers:
                 assert np.isfinite(actions).all()
                 if name == "Random":
                     assert (np.abs(actions) <= 1).all()
-        if name in ("DQN", "LDQN"):  # greedy: one of the best actions, so that ties are not broken by their number
+        if name in Q_NETWORKS:  # greedy: one of the best actions, so that ties are not broken by their number
             chances = np.asarray(jax.vmap(lambda seen: ALGORITHMS[name].probabilities(state, seen, greedy=True))(obs))
             np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-6)
             assert (np.take_along_axis(chances, best.T, axis=1) > 0).all()
         elif name != "Random":
             assert (best == best[:1]).all()
-        if name not in ("DQN", "LDQN"):  # epsilon is small there
+        if name not in Q_NETWORKS:  # epsilon is small there
             assert (drawn != drawn[:1]).any()
 
     def test_the_same_key_draws_the_same(self, name, spaces, m):
@@ -291,9 +310,14 @@ VALUES = {
     "tolerance": (0.0, 3, "0.5"),
     "epsilon": (0.0, 0.7),
     "scale": (10.0, 3.0),
+    "eta": (Power(0.9), Power(0.1, 0.01)),
+    "kappa": (0.1, 5.0),
 }
-IDLE = ("tolerance", "divergence", "epsilon", "clip")
-"""What need not show in a state after an update: nothing has settled, the ratio is near 1, act alone uses it."""
+OWN = {"ApproPO": 4, "Only": 0}
+"""Values to try for those whose other settings are inside a learner of theirs; else 7 or more."""
+IDLE = ("tolerance", "divergence", "epsilon", "clip", "eta", "kappa")
+"""What need not show in a state after an update: nothing has settled, the ratio is near 1, act alone uses it, a
+direction is no longer than 1 or the mean is in the box."""
 
 
 @pytest.mark.parametrize(
@@ -307,7 +331,7 @@ def test_new_values_do_not_compile(name):
     before = learn._cache_size()
     tried = 0
     for setting, values in VALUES.items():
-        if not hasattr(algorithm, setting):
+        if setting not in {field.name for field in dataclasses.fields(algorithm)}:
             continue
         for value in values:
             changed = lifted(dataclasses.replace(algorithm, **{setting: value}))
@@ -318,7 +342,7 @@ def test_new_values_do_not_compile(name):
     for i in range(len(leaves)):  # and every other number there is, deep inside
         changed = [leaf * np.float32(0.75) if i == j else leaf for j, leaf in enumerate(leaves)]
         learn(jax.tree.unflatten(kind, changed), begun, rollout_of(spec), SEEDS)
-    assert tried >= 7
+    assert tried >= OWN.get(name, 7)
     assert learn._cache_size() == before
 
 
@@ -326,7 +350,8 @@ SIZES = {
     "worlds": 2, "rollout": 2, "epochs": 3, "minibatches": 4, "batch": 6, "updates": 3, "capacity": 96, "warmup": 24,
     "period": 3, "hidden": (5,), "activation": "tanh", "bias": False, "surrogate": "penalised", "level": "critic",
     "average": True, "weighted": True, "standardise": False, "networks": lexrl.Networks(hidden=(5,)),
-    "dual": lexrl.Dual(second_order=True),
+    "dual": lexrl.Dual(second_order=True), "measure": "cvar", "every": 2, "kept": 5, "objective": "one",
+    "algorithm": lexrl.A2C(),
 }  # fmt: skip
 
 

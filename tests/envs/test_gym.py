@@ -15,6 +15,7 @@ from lexrl.envs import gym_world
 from lexrl.errors import InputError
 from lexrl.order import parse
 from lexrl.train import host
+from lexrl.train.population import population
 from lexrl.types import Box, Discrete, Spec, Transition
 
 ORDER = parse("max reward")
@@ -158,7 +159,8 @@ class TestEnvironments:
 
     def test_a_run_that_is_left_closes_them_too(self):
         world, made = corridor()
-        loop = host.train(Scribe(), world, ORDER, [0], 70, chunks=10)
+        people = population(Scribe(), world, ORDER, [0])
+        loop = host.advance(people, world, host.start(people, world), 70, chunks=10)
         next(loop)
         assert [env.closed for env in made] == [1, 0]
         loop.close()
@@ -253,7 +255,7 @@ class TestSpaces:
         space = spaces.Tuple([spaces.Discrete(3), spaces.Box(-1, 1, (2,), np.int8)])
         world = gym_world(lambda: Corridor(observation=space, shown=(0, np.zeros(2, np.int8))), 8, numbered=True)
         seen = [(a, np.array([b, c])) for a in range(3) for b in (-1, 0, 1) for c in (-1, 0, 1)]
-        assert world.view.together(seen).tolist() == list(range(27))
+        assert world.face.view.together(seen).tolist() == list(range(27))
 
     def test_what_can_be_flattened_is(self):
         space = spaces.Dict(a=spaces.Discrete(3), b=spaces.Box(-1.0, 2.0, (2,), np.float32))

@@ -13,7 +13,7 @@ import lexrl
 from lexrl.envs import gym_vector_world, gym_world
 from lexrl.momdp import from_outcomes
 from lexrl.nets import Optimiser
-from lexrl.types import Box, Discrete
+from lexrl.types import Box, Discrete, Spec
 
 mo = pytest.importorskip("mo_gymnasium")
 
@@ -46,7 +46,7 @@ def explored(world, put, rolls=((1.0, 0.5),)):
     env = world.make().unwrapped
     n, a = world.spec.observation.n, world.spec.action.n
     first, _ = env.reset(seed=0)
-    known, queue, entries, paid = {world.view.show(first)}, [first], [], []
+    known, queue, entries, paid = {world.face.view.show(first)}, [first], [], []
     while queue:
         here = queue.pop()
         for action in range(a):
@@ -54,13 +54,13 @@ def explored(world, put, rolls=((1.0, 0.5),)):
                 put(env, here)
                 env.np_random = Dice(roll)
                 there, reward, ended, _, _ = env.step(action)
-                number = n if ended else int(world.view.show(there))
-                entries.append((world.view.show(here) * a + action, number, chance))
+                number = n if ended else int(world.face.view.show(there))
+                entries.append((world.face.view.show(here) * a + action, number, chance))
                 paid.append(reward)
                 if number not in known and not ended:
                     known.add(number)
                     queue.append(there.copy())
-    return process(n, a, entries, np.array(paid, float), known, world.view.show(first), world.spec.objectives)
+    return process(n, a, entries, np.array(paid, float), known, world.face.view.show(first), world.spec.objectives)
 
 
 def process(n, a, entries, paid, known, first, objectives):
@@ -142,7 +142,7 @@ class TestNames:
     def test_what_is_found(self):
         world = gym_world("deep-sea-treasure-v0")
         assert world.found == "The signals are reward_1 (reward[0]), reward_2 (reward[1])."
-        assert world.spec == (Box((2,), 0.0, 11.0), Discrete(4), ("reward_1", "reward_2"), 100)
+        assert world.spec == Spec(Box((2,), 0.0, 11.0), Discrete(4), ("reward_1", "reward_2"), 100)
 
     def test_settings_reach_the_environment(self):
         from mo_gymnasium.envs.deep_sea_treasure.deep_sea_treasure import CONCAVE_MAP

@@ -56,6 +56,18 @@ def test_broken_and_unfinished_runs_are_told_and_the_rest_is_shown(folder, tmp_p
     assert text.count("<svg") == 2
 
 
+def test_a_damaged_run_or_solution_does_not_spoil_the_page(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "all")
+    (tmp_path / "all" / "run-0" / "metrics.csv").write_text("seed,step\n0,late\n")
+    (tmp_path / "all" / "solved").mkdir()
+    (tmp_path / "all" / "solved" / "solution.json").write_text('{"world": "grid-nav"}')
+    text = page.page(tmp_path / "all")
+    assert text.count("Left out:") == 2
+    assert "line 2 cannot be read" in text
+    assert "it has no &#x27;order&#x27;" in text
+    assert text.count("<svg") == 1
+
+
 def test_a_folder_without_runs_is_a_sentence(tmp_path):
     with pytest.raises(InputError, match="is no run that could be reported"):
         page.page(tmp_path)

@@ -1,5 +1,6 @@
 """Runs from Python: folders, results that are read again, runs that go on, loops of one's own."""
 
+import dataclasses
 import json
 import pathlib
 import warnings
@@ -13,6 +14,7 @@ import pytest
 import lexrl
 from lexrl import Networks, store
 from lexrl.errors import InputError
+from lexrl.order import parse
 from lexrl.run import disk, plan
 from lexrl.types import Box, Discrete, Spec, Step
 
@@ -42,7 +44,7 @@ def order_of(name):
 
 def interrupted(folder, run, parts):
     """A run that is left after some parts."""
-    disk.begin(folder, run)
+    disk.begin(folder, run, episodes=5)
     for done, _ in enumerate(disk.record(folder, run), 1):
         if done == parts:
             break
@@ -52,7 +54,7 @@ def interrupted(folder, run, parts):
 def test_stopped_and_resumed_it_ends_with_the_same_bytes(name, tmp_path):
     algorithm, world = learners()[name]
     settings = {"seeds": [5, 2, 11], "steps": 1280, "chunks": 5}
-    whole = lexrl.train(algorithm, world, order_of(name), **settings, out=tmp_path / "whole")
+    whole = lexrl.train(algorithm, world, order_of(name), **settings, out=tmp_path / "whole", episodes=5)
     for parts in (1, 3, 5):
         folder = store.new_folder(tmp_path / f"stopped-{parts}")
         interrupted(folder, plan(algorithm, world, order_of(name), **settings), parts)
@@ -68,7 +70,9 @@ def test_stopped_and_resumed_it_ends_with_the_same_bytes(name, tmp_path):
 @pytest.mark.parametrize("name", ["lppo", "double-q", "host"])
 def test_a_finished_run_is_read_as_it_was(name, tmp_path):
     algorithm, world = learners()[name]
-    result = lexrl.train(algorithm, world, order_of(name), seeds=[5, 2, 11], steps=1280, chunks=4, out=tmp_path / "run")
+    result = lexrl.train(
+        algorithm, world, order_of(name), seeds=[5, 2, 11], steps=1280, chunks=4, out=tmp_path / "run", episodes=5
+    )
     again = lexrl.load(tmp_path / "run")
     assert again.run.order == result.run.order
     assert again.run.seeds == (5, 2, 11)
@@ -257,6 +261,10 @@ class TestNotebook:
         assert "<table>" in text
         assert "min cost &gt; max reward" in text
         assert result.plot()._repr_png_().startswith(b"\x89PNG")
+        tolerant = dataclasses.replace(result.run, order=parse("min cost ±0.1 > max reward"))
+        figure = dataclasses.replace(result, run=tolerant).plot("mine").figure
+        assert figure.get_suptitle() == "mine"
+        assert [axes.get_title(loc="left") for axes in figure.axes] == ["1. min cost", "2. max reward"]
 
     def test_progress_when_asked_for(self, capsys):
         algorithm, world = learners()["lppo"]

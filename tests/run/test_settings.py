@@ -105,6 +105,10 @@ def test_what_is_not_ours_must_be_given_again():
         ({"call": "lexrl.store:remove_checkpoints", "folder": "x"}, "as a kind of world, which it is not"),
         ({"class": "lexrl.algos.lppo:Nothing"}, "which this lexrl does not have"),
         ({"class": "lexrl.nowhere:Nothing"}, "which this lexrl does not have"),
+        ({"class": "lexrl.schedules:Linear", "speed": 3}, "The settings in the file do not fit"),
+        ({"float": "much"}, "The settings in the file do not fit"),
+        ({"array": "float32", "values": [1.0]}, "The settings in the file do not fit"),
+        ({"dict": [1]}, "The settings in the file do not fit"),
     ],
 )
 def test_nothing_else_is_built(content, sentence):

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from loops import compiled_run
 
 import lexrl
 from lexrl import per_seed
@@ -27,7 +28,7 @@ def learner(epsilon=0.3, **changes):
 
 
 def trained(algorithm=None, env=None, order=ORDER, seeds=SEEDS, steps=40, chunks=2):
-    *_, end = compiled.train(algorithm or learner(), env or world(), order, seeds, steps, chunks=chunks)
+    *_, end = compiled_run(algorithm or learner(), env or world(), order, seeds, steps, chunks=chunks)
     return end
 
 

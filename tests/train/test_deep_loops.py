@@ -11,12 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from loops import compiled_run, host_run
 from poisoned import Poisoned
 
 import lexrl
 from lexrl import per_seed
 from lexrl.order import parse
-from lexrl.train import compiled, host
+from lexrl.train import compiled
 from lexrl.train.population import population
 
 CART, ORDER = lexrl.cart_safe(trigonometric=True, max_steps=50), parse("min cost > max reward")
@@ -38,7 +39,7 @@ def world(reward=NEVER, cost=NEVER, poison=float("nan")):
 
 def crowd(algorithm, *, worlds=None, seeds=SEEDS, steps=STEPS, chunks=5, devices=None):
     given = per_seed(worlds or [world()] * len(seeds))
-    return list(compiled.train(algorithm, given, ORDER, seeds, steps, chunks=chunks, devices=devices))
+    return list(compiled_run(algorithm, given, ORDER, seeds, steps, chunks=chunks, devices=devices))
 
 
 def member(seats, place=0):
@@ -97,12 +98,12 @@ class TestTheSameNumbers:
 
     def test_stepped_from_python_alone(self, case):
         """In company, on all devices, compiled; alone, on the host, in other chunks, in the bare world."""
-        *_, end = host.train(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=2)
+        *_, end = host_run(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=2)
         same(case.mine, member(end.seats._replace(world=None)))
 
     @pytest.mark.slow
     def test_compiled_alone(self, case):
-        *_, end = compiled.train(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=1)
+        *_, end = compiled_run(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=1)
         assert len(end.seats.iteration.sharding.device_set) == 1
         same(case.mine, member(end.seats._replace(world=None)))
         same(member(case.clean[-1].seats.world[0], PLACE), member(end.seats.world))
@@ -150,7 +151,7 @@ class TestTheSameNumbers:
 
     def test_curves_of_both_loops(self, case):
         """Sums in another order, so equal up to rounding."""
-        stepped = list(host.train(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=5))
+        stepped = list(host_run(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=5))
         assert [chunk.steps for chunk in stepped] == [chunk.steps for chunk in case.clean]
         for one, other in zip(case.clean, stepped, strict=True):
             assert one.metrics.keys() == other.metrics.keys()
@@ -236,7 +237,7 @@ class TestBadRewards:
 
     def test_the_host_says_the_same(self, case):
         *_, compiled_end = crowd(case.algorithm, worlds=[world(), world(cost=20), world()])
-        *_, end = host.train(case.algorithm, world(cost=20), ORDER, [MINE], STEPS, chunks=1)
+        *_, end = host_run(case.algorithm, world(cost=20), ORDER, [MINE], STEPS, chunks=1)
         assert end.faults == {0: compiled_end.faults[PLACE]}
 
     def test_a_cost_of_any_finite_size_is_none(self, case):

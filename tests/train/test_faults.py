@@ -5,12 +5,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from loops import compiled_run, host_run
 from poisoned import Poisoned
 
 import lexrl
 from lexrl import per_seed
 from lexrl.order import parse
-from lexrl.train import compiled, host
+from lexrl.train import compiled
 from lexrl.train.population import population
 from lexrl.types import Step
 
@@ -32,8 +33,8 @@ def learner(**changes):
     return lexrl.q_learning(**(given | changes))
 
 
-def chunks(worlds, loop=compiled, algorithm=None, seeds=SEEDS, steps=60, cuts=6):
-    return list(loop.train(algorithm or learner(), per_seed(worlds), ORDER, seeds, steps, chunks=cuts))
+def chunks(worlds, loop=compiled_run, algorithm=None, seeds=SEEDS, steps=60, cuts=6):
+    return list(loop(algorithm or learner(), per_seed(worlds), ORDER, seeds, steps, chunks=cuts))
 
 
 def member(seats, place):
@@ -132,7 +133,7 @@ class TestBadLearners:
     def test_it_is_the_learners(self, clean):
         """Both loops say the same, and the others go on."""
         said = []
-        for loop in (compiled, host):
+        for loop in (compiled_run, host_run):
             *_, end = chunks([poisoned()] * 3, loop, [learner(), self.WILD, learner()], steps=40, cuts=1)
             assert end.faults.keys() == {1}
             for place in (0, 2):
@@ -157,9 +158,9 @@ class TestBadLearners:
         assert end.faults.keys() == {2}
         assert np.isfinite(member(end.seats, 2).learner.q).all()
 
-    @pytest.mark.parametrize("loop", [compiled, host])
+    @pytest.mark.parametrize("loop", [compiled_run, host_run])
     def test_a_number_that_belongs_to_no_objective(self, loop):
-        *_, end = loop.train(Loss(), CLEAN, ORDER, [21, 22], 60, chunks=3)
+        *_, end = loop(Loss(), CLEAN, ORDER, [21, 22], 60, chunks=3)
         assert end.faults.keys() == {0, 1}
         assert "Seed 21 stopped at step 36: the learner computed NaN or infinity for its loss" in end.faults[0]
         np.testing.assert_array_equal(end.seats.learner, [4, 4])
@@ -185,7 +186,7 @@ class TestTheHostLoop:
     @pytest.fixture(scope="class")
     @staticmethod
     def stepped():
-        return chunks([poisoned(), poisoned(27)], host, seeds=SEEDS[:2])
+        return chunks([poisoned(), poisoned(27)], host_run, seeds=SEEDS[:2])
 
     def test_it_is_named_and_the_others_go_on(self, stepped, clean):
         sentence = "Seed 12 stopped at step 27: the world paid NaN or infinity for 'signal_1'."
@@ -216,6 +217,6 @@ class TestTheHostLoop:
                 times.append(state + 1)
                 return Step(state + 1, np.int32(0), jnp.array([0.0, np.nan if state == 6 else 0.0]), 1.0)
 
-        *_, end = host.train(learner(), Counted(), ORDER, [0], 20, chunks=4)
+        *_, end = host_run(learner(), Counted(), ORDER, [0], 20, chunks=4)
         assert "at step 7:" in end.faults[0]
         assert times == [1, 2, 3, 4, 5, 6, 7]

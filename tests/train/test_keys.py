@@ -131,9 +131,10 @@ class TestAddresses:
 
     def test_purposes_are_fixed(self):
         """A number that changed would change every run ever made."""
-        names = ["INIT", "RESET", "ACT", "STEP", "UPDATE", "EVALUATE_RESET", "EVALUATE_ACT", "EVALUATE_STEP", "PREDICT"]
+        evaluation = ["EVALUATE_RESET", "EVALUATE_ACT", "EVALUATE_STEP", "PREDICT", "EVALUATE_BEGIN"]
+        names = ["INIT", "RESET", "ACT", "STEP", "UPDATE", *evaluation]
         assert [purpose.name for purpose in sorted(Purpose)] == names
-        assert [int(purpose) for purpose in sorted(Purpose)] == list(range(9))
+        assert [int(purpose) for purpose in sorted(Purpose)] == list(range(10))
 
 
 class TestOrdinaryKeys:

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loops import compiled_run, host_run
 
 import lexrl
 from lexrl import per_seed
 from lexrl.momdp import random_momdp
 from lexrl.order import parse
-from lexrl.train import compiled, host, keys
+from lexrl.train import compiled, keys
 from lexrl.train.keys import Purpose
 from lexrl.train.population import population
 from lexrl.types import Box, Discrete, Spec, Step, Transition
@@ -64,22 +65,22 @@ def differ(one, other):
 class TestCompany:
     @pytest.mark.parametrize("rule", RULES)
     def test_in_company_and_alone_on_the_host(self, rule):
-        crowd = last(compiled.train(learner(rule), ENDING, ENDING_ORDER, CROWD, 100, chunks=2))
-        stepped = last(host.train(learner(rule), ENDING, ENDING_ORDER, [7], 100, chunks=1))
+        crowd = last(compiled_run(learner(rule), ENDING, ENDING_ORDER, CROWD, 100, chunks=2))
+        stepped = last(host_run(learner(rule), ENDING, ENDING_ORDER, [7], 100, chunks=1))
         mine = member(crowd.seats, CROWD.index(7))
         same(mine, member(stepped.seats))
         assert differ(mine.learner, member(crowd.seats, 0).learner)
         assert mine.learner.visits.sum() == 100 - (rule == "sarsa")  # SARSA learns one step late
 
     def test_in_company_and_alone_compiled(self):
-        crowd = last(compiled.train(learner(), ENDING, ENDING_ORDER, CROWD, 1000, chunks=2))
-        alone = last(compiled.train(learner(), ENDING, ENDING_ORDER, [7], 1000, chunks=3))
+        crowd = last(compiled_run(learner(), ENDING, ENDING_ORDER, CROWD, 1000, chunks=2))
+        alone = last(compiled_run(learner(), ENDING, ENDING_ORDER, [7], 1000, chunks=3))
         same(member(crowd.seats, CROWD.index(7)), member(alone.seats))
 
     def test_a_grid_on_both_loops(self):
         """The learner, and the learning curves: sums in another order, so equal up to rounding."""
-        together = list(compiled.train(learner(), GRID, GRID_ORDER, [3, 7, 5], 100, chunks=4))
-        stepped = list(host.train(learner(), GRID, GRID_ORDER, [3], 100, chunks=4))
+        together = list(compiled_run(learner(), GRID, GRID_ORDER, [3, 7, 5], 100, chunks=4))
+        stepped = list(host_run(learner(), GRID, GRID_ORDER, [3], 100, chunks=4))
         same(member(together[-1].seats), member(stepped[-1].seats))
         assert [chunk.steps for chunk in together] == [chunk.steps for chunk in stepped] == [25, 50, 75, 100]
         for one, other in zip(together, stepped, strict=True):
@@ -90,7 +91,7 @@ class TestCompany:
     @pytest.mark.skipif(len(jax.devices()) < 2, reason="this machine has one core, so there is one device")
     def test_on_one_device_and_on_two(self):
         runs = [
-            last(compiled.train(learner(), GRID, GRID_ORDER, [3, 7, 5], 300, devices=devices))
+            last(compiled_run(learner(), GRID, GRID_ORDER, [3, 7, 5], 300, devices=devices))
             for devices in (jax.devices()[:1], jax.devices()[:2])
         ]
         assert len(runs[0].seats.iteration.sharding.device_set) == 1
@@ -100,22 +101,22 @@ class TestCompany:
         jax.tree.map(np.testing.assert_array_equal, runs[0].metrics, runs[1].metrics)
 
     def test_the_same_seed_twice_in_one_population(self):
-        seats = last(compiled.train(learner(), GRID, GRID_ORDER, [7, 3, 7], 200)).seats
+        seats = last(compiled_run(learner(), GRID, GRID_ORDER, [7, 3, 7], 200)).seats
         same(member(seats, 0), member(seats, 2))
         assert differ(member(seats, 0).learner, member(seats, 1).learner)
 
     def test_a_world_each_is_that_world_alone(self):
         worlds = [lexrl.grid_nav(4, seed=i, slip=0.1 * i, density=0.5, max_steps=12) for i in range(3)]
-        together = last(compiled.train(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 300)).seats
+        together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 300)).seats
         for place, (world, seed) in enumerate(zip(worlds, [5, 5, 9], strict=True)):
-            alone = last(compiled.train(learner(), world, GRID_ORDER, [seed], 300)).seats
+            alone = last(compiled_run(learner(), world, GRID_ORDER, [seed], 300)).seats
             same(member(together, place), member(alone))
         assert differ(member(together, 0).learner, member(together, 1).learner)
 
     def test_a_world_each_on_the_host(self):
         worlds = [lexrl.grid_nav(4, seed=i, slip=0.1 * i, density=0.5, max_steps=12) for i in range(3)]
-        together = last(compiled.train(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).seats
-        stepped = last(host.train(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).seats
+        together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).seats
+        stepped = last(host_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).seats
         for place in range(3):
             same(member(together, place), member(stepped, place))
 
@@ -166,7 +167,7 @@ class TestChunks:
 
     @pytest.mark.parametrize("cut", [3, 200])
     def test_the_host_in_chunks(self, people, every_step, cut):
-        for chunk in host.train(learner(), GRID, GRID_ORDER, [3], 30, chunks=cut):
+        for chunk in host_run(learner(), GRID, GRID_ORDER, [3], 30, chunks=cut):
             same(member(chunk.seats), member(every_step[chunk.steps - 1]))
         assert chunk.steps == 30
 
@@ -189,14 +190,16 @@ class TestChunks:
         sizes = np.diff([0, *stops])
         assert stops[-1] == total
         assert len(stops) == min(total, chunks)
-        assert sizes.max() - sizes.min() <= 1
+        even = sizes[chunks >= 10 :]  # of many, the first is short
+        assert len(even) == 0 or even.max() - even.min() <= 1
+        assert sizes[0] <= (-(-total // (10 * chunks)) if chunks >= 10 else sizes.max())
         assert compiled.stops(total, chunks, done) == [stop for stop in stops if stop > done]
 
-    @pytest.mark.parametrize("loop", [compiled, host])
+    @pytest.mark.parametrize("loop", [compiled_run, host_run])
     @pytest.mark.parametrize(("steps", "chunks"), [(0, 1), (1, 0), (-5, 2)])
     def test_nothing_cannot_be_trained(self, loop, steps, chunks):
         with pytest.raises(lexrl.InputError, match="both must be 1 or more"):
-            list(loop.train(learner(), GRID, GRID_ORDER, [0], steps, chunks=chunks))
+            list(loop(learner(), GRID, GRID_ORDER, [0], steps, chunks=chunks))
 
 
 # A learner with rollouts of three steps in four worlds, that writes down all it is told.
@@ -278,8 +281,8 @@ def written():
     """What the scribes wrote, three in the compiled loop and one of them in the host loop."""
     run = {"algorithm": Scribe(), "env": Corridor(), "order": CORRIDOR_ORDER, "steps": STEPS - 5, "chunks": 3}
     return {
-        "compiled": list(compiled.train(seeds=SEEDS, **run)),
-        "host": list(host.train(seeds=SEEDS[:1], **run)),
+        "compiled": list(compiled_run(seeds=SEEDS, **run)),
+        "host": list(host_run(seeds=SEEDS[:1], **run)),
     }
 
 
@@ -410,7 +413,7 @@ class TestVectorWorlds:
                 signals = np.array([jax.random.uniform(key), 2.0 * cell], np.float32)
                 return Step(cell, np.array([cell, cell**2], np.float32), signals, 0.0 if cell == 4 else 1.0)
 
-        end = last(host.train(Scribe(), Plain(), CORRIDOR_ORDER, SEEDS[:1], STEPS, chunks=1))
+        end = last(host_run(Scribe(), Plain(), CORRIDOR_ORDER, SEEDS[:1], STEPS, chunks=1))
         same(member(end.seats.learner), member(written["compiled"][-1].seats.learner))
 
 

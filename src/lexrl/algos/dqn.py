@@ -91,15 +91,17 @@ class DQN(eqx.Module):
         return (1.0 - epsilon) * (best / best.sum()) + epsilon / q.shape[-1]
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        def best(q: Float[Array, "B 1 A"], value: Float[Array, "B 1 A"], _: Array) -> tuple[Array, Metrics]:
-            return ac.of_action(value, jnp.argmax(q[:, 0], axis=-1)), {}
-
         return fit(self, state, rollout, key, best)
 
 
 Bootstrap = Callable[[Float[Array, "B M A"], Float[Array, "B M A"], Array], tuple[Float[Array, "B M"], Metrics]]
 """The values of successors, from q-values that choose, q-values that count, and the number of updates; and what is
 worth watching."""
+
+
+def best(q: Float[Array, "B 1 A"], value: Float[Array, "B 1 A"], _: Array) -> tuple[Float[Array, "B 1"], Metrics]:
+    """The value of the best action."""
+    return ac.of_action(value, jnp.argmax(q[:, 0], axis=-1)), {}
 
 
 def start(settings: Any, spec: Spec, key: Array) -> State:
@@ -121,13 +123,21 @@ def start(settings: Any, spec: Spec, key: Array) -> State:
     )
 
 
-def fit(settings: Any, state: State, rollout: Transition, key: Array, bootstrap: Bootstrap) -> tuple[State, Metrics]:
+def fit(
+    settings: Any,
+    state: State,
+    rollout: Transition,
+    key: Array,
+    bootstrap: Bootstrap,
+    pay: Callable[[Array], Array] = lambda reward: reward,
+) -> tuple[State, Metrics]:
     """Remember the rollout, then learn from a few batches of what is remembered.
 
-    `settings` is the algorithm itself, `DQN` or `LDQN`.
+    `settings` is the algorithm itself, `DQN` or `LDQN`. `pay` turns the rewards that were remembered into those that
+    are learned from: ApproPO's change with its direction.
     """
     kept = replay.add(state.replay, rollout)
-    m = rollout.reward.shape[-1]
+    m = jax.eval_shape(pay, rollout.reward).shape[-1]
     scale, gamma = ac.per_objective(settings.scale, m), ac.per_objective(settings.gamma, m)
 
     def step(carry: State, key: Array) -> tuple[State, Metrics]:
@@ -137,7 +147,7 @@ def fit(settings: Any, state: State, rollout: Transition, key: Array, bootstrap:
         value = source(seen.next_obs) * scale[:, None]
         q = carry.net(seen.next_obs) * scale[:, None] if settings.double else value
         boot, metrics = bootstrap(q, value, carry.updates + 1)
-        goal = (seen.reward + gamma * seen.discount[:, None] * boot) / scale
+        goal = (pay(seen.reward) + gamma * seen.discount[:, None] * boot) / scale
 
         def loss(net: MLP) -> tuple[Array, Metrics]:
             q = ac.of_action(net(seen.obs), seen.action)

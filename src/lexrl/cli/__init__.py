@@ -1,4 +1,4 @@
-"""The command line: `lexrl train`, `resume`, `evaluate`, `compare`, `watch`, `report`, `solve`, `check`, `list`.
+"""The command line: `lexrl train`, `resume`, `evaluate`, `compare`, `watch`, `report`, `experiment`, and others.
 
 Fields and arguments with their documentation become flags; what people write as text (schedules, tolerances, bandits)
 is read by the same functions that read it in Python.
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from lexrl.backend import cache_folder
 from lexrl.cli.check import Check, check
+from lexrl.cli.experiment import ExperimentCommand, experiment
 from lexrl.cli.names import ALGORITHMS, chosen_preset, learners, registry, summary, worlds
 from lexrl.cli.runs import Compare, Evaluate, Report, Watch, compare, evaluate, report, watch
 from lexrl.cli.show import complain, console
@@ -66,6 +67,7 @@ def _commands(preset: Preset | None, words: list[str]) -> Any:
         | Annotated[Report, tyro.conf.subcommand("report")]
         | Annotated[Solve[world], tyro.conf.subcommand("solve")]
         | Annotated[Check[algorithm, world], tyro.conf.subcommand("check")]
+        | Annotated[ExperimentCommand, tyro.conf.subcommand("experiment")]
         | Annotated[List, tyro.conf.subcommand("list")]
     )
 
@@ -86,6 +88,8 @@ def _obey(command: Any, words: list[str], preset: Preset | None) -> None:
             watch(command)
         case Report():
             report(command)
+        case ExperimentCommand():
+            experiment(command)
         case Solve():
             solve(command)
         case _:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lexrl.check import check as guarantees
-from lexrl.cli.show import Words, console
+from lexrl.cli.show import Words, console, wanted_order
 from lexrl.envs.named import name_of
 from lexrl.order import as_order
 from lexrl.presets import Preset
@@ -30,8 +30,7 @@ class Check(Generic[Learner, World]):
 
 def check(command: Check[Any, Any], algorithm: str, preset: Preset | None) -> None:
     """`lexrl check ALGORITHM WORLD`"""
-    given = command.order or (preset.order if preset is not None else None)
-    order = as_order(given, command.world.spec.objectives)
+    order = as_order(wanted_order(command.order, preset), command.world.spec.objectives)
     console.print(f"[bold]{algorithm}[/bold] on [bold]{name_of(command.world)}[/bold], {order}")
     for guarantee in guarantees(with_order(command.algorithm, order), command.world, order):
         console.print(f"\n[bold]{guarantee.name}[/bold]: [{COLOURS[guarantee.verdict]}]{guarantee.verdict}[/]")

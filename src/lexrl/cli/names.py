@@ -16,8 +16,12 @@ from lexrl.algos import (
     LDQN,
     LPPO,
     PPO,
+    RCPO,
+    ApproPO,
+    PPOLagrangian,
     Projection,
     Random,
+    VaRAC,
     double_q,
     expected_sarsa,
     gabor,
@@ -29,6 +33,7 @@ from lexrl.dual import Schedules, as_schedules
 from lexrl.envs import GymWorld, gym_world
 from lexrl.envs.named import WORLDS, in_gymnasium, kind
 from lexrl.errors import InputError
+from lexrl.limits import Box, Chance, ConvexSet, Limit, as_box
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Tolerances, as_tolerance
@@ -46,6 +51,10 @@ ALGORITHMS: dict[str, Callable[[], Any]] = {
     "dqn": DQN,
     "a2c": A2C,
     "ppo": PPO,
+    "rcpo": RCPO,
+    "ppo-lagrangian": PPOLagrangian,
+    "var-ac": VaRAC,
+    "appropo": ApproPO,
     "random": Random,
 }
 
@@ -128,6 +137,10 @@ def registry() -> ConstructorRegistry:
         Tolerances: (as_tolerance, "TOLERANCE [..]"),
         Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
         tuple[float, ...] | float: (float, "NUMBER [..]"),
+        tuple[Limit, ...]: (str, "LIMIT [..]"),
+        tuple[Chance, ...]: (str, "CHANCE [..]"),
+        Box: (as_box, "BOX"),
+        ConvexSet: (as_box, "BOX"),
     }
 
     @registry.primitive_rule

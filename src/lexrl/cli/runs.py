@@ -1,5 +1,6 @@
 """`lexrl evaluate`, `compare`, `watch`, `report`: what finished runs can be asked."""
 
+import contextlib
 import dataclasses
 import pathlib
 from collections.abc import Sequence
@@ -85,10 +86,7 @@ def compare(command: Compare) -> None:
         raise InputError(f"{len(command.runs)} run cannot be compared; give two or more folders.")
     found = [reports.read(folder) for folder in command.runs]
     for one in found:
-        if one.summary is None:
-            raise InputError(
-                f"The run in {str(one.path)!r} is not finished; `lexrl resume {one.path}` goes on with it."
-            )
+        store.require_finished(one.path)
     if len({one.objectives for one in found}) > 1:
         told = "; ".join(f"{one.path} has '{one.about['order']}'" for one in found)
         raise InputError(f"The runs have different orders, so that none is better: {told}.")
@@ -114,17 +112,21 @@ def told_apart(better: np.ndarray, other: np.ndarray, objectives: Sequence[Objec
     for i, objective in enumerate(objectives):
         gap = stats.difference(other[:, i], better[:, i])
         if gap.low > 0 or gap.high < 0:
-            word = "worse" if gap.mean * objective.sign < 0 else "better"
-            return f"{word} {objective.name}: {gap.mean:+.3g} [{gap.low:+.3g}, {gap.high:+.3g}]"
+            word = "worse" if gap.middle * objective.sign < 0 else "better"
+            return f"{word} {objective.name}: {gap.middle:+.3g} [{gap.low:+.3g}, {gap.high:+.3g}]"
     return "not told apart by these seeds"
 
 
 def report(command: Report) -> None:
     """`lexrl report FOLDER`"""
-    from lexrl.report import page  # draws, and so waits for matplotlib
+    from lexrl.report import page, sections  # they draw, and so wait for matplotlib
 
     path = command.out or command.folder / "report.html"
     store.write_bytes(path, page.page(command.folder).encode())
+    for folder in sections.below(command.folder):
+        with contextlib.suppress(InputError):  # the page says what is wrong with it
+            sections.write_figures(folder)
+            sections.write_data(folder)
     console.print(f"The page is [bold]{path}[/bold]: open it in a browser.")
 
 

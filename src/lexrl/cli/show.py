@@ -1,4 +1,4 @@
-"""What a person sees: tables, complaints, and what to do next."""
+"""What a person writes and sees: kinds of arguments, tables, complaints, and what to do next."""
 
 import pathlib
 import sys
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lexrl.order import Order
+from lexrl.presets import Preset
 
 console = Console(highlight=False)
 
@@ -18,6 +19,11 @@ Place = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="PATH", help_behavi
 Whole = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]
 Number = Annotated[float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="")]
 Words = Annotated[str, tyro.conf.arg(help_behavior_hint="")]
+
+
+def wanted_order(written: str, preset: Preset | None = None) -> str | None:
+    """The order that was written, else the preset's; None where there is neither."""
+    return written or (None if preset is None else preset.order)
 
 
 def complain(sentence: str, code: int) -> NoReturn:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import lexrl
 from lexrl import exact, store
-from lexrl.cli.show import Words, console, plots
+from lexrl.cli.show import Words, console, plots, wanted_order
 from lexrl.envs import GridNav
 from lexrl.envs.named import name_of
 from lexrl.errors import InputError
@@ -41,7 +41,7 @@ def solve(command: Solve[Any]) -> None:
     if not hasattr(world, "momdp"):
         raise InputError(f"{name} has no finite model that could be solved; grid-nav and random-momdp have one.")
     process = world.momdp(command.gamma)
-    order = as_order(command.order or None, process.objectives)
+    order = as_order(wanted_order(command.order), process.objectives)
     solution = exact.solve(process, order)
     console.print(f"[bold]{name}[/bold], {order}, gamma {command.gamma}")
     console.print(_returns_table(solution))

@@ -15,7 +15,7 @@ import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from lexrl import exact, store
-from lexrl.cli.show import Place, Words, complain, console, next_commands, plots, seeds_table
+from lexrl.cli.show import Place, Words, complain, console, next_commands, seeds_table, wanted_order
 from lexrl.cli.solve import world_map
 from lexrl.envs import GridNav
 from lexrl.envs.named import name_of
@@ -25,6 +25,7 @@ from lexrl.report import logs
 from lexrl.report.progress import progress
 from lexrl.run import Result, Run, disk, plan
 from lexrl.run.execute import Standing
+from lexrl.train.evaluate import check_episodes
 from lexrl.types import Discrete
 
 Steps = Annotated[
@@ -78,11 +79,10 @@ def train(command: Train[Any, Any], algorithm: str, preset: Preset | None) -> No
     world, name = command.world, name_of(command.world)
     if hasattr(world, "found"):
         console.print(f"{name}: {world.found}", markup=False)
-    order = command.order or (preset.order if preset is not None else None)
+    order = wanted_order(command.order, preset)
     usual = 1_000_000 if preset is None else preset.steps
     run = plan(command.algorithm, world, order, command.seeds, usual if command.steps is None else command.steps)
-    if command.episodes < 1:
-        raise InputError(f"{command.episodes} episodes tell nothing; evaluate on 1 or more.")
+    check_episodes(command.episodes)
     logs.require(command.log)
     settings = f" ({command.preset} settings)" if preset is not None else ""
     title = f"{algorithm} on {name}: {run.order}{settings}"
@@ -109,10 +109,20 @@ def resume(command: Resume) -> None:
 
 
 def _follow(folder: pathlib.Path, run: Run, standing: Standing | None) -> None:
-    """Execute a run with everything a person wants to see, to its end or until it is stopped."""
+    """Execute a run to its end, or until it is stopped; then tell what came of it."""
     about = store.read_run(folder)
-    title, algorithm, episodes = about.get("title", str(run)), about.get("name", ""), about.get("episodes", 100)
-    result = None
+    title = about.get("title", str(run))
+    result, signalled = _executed(folder, run, standing, title, about)
+    if signalled:
+        complain(f"stopped at step {result.steps[-1]:,}; go on with: lexrl resume {folder}", 128 + signalled)
+    _tell(folder, result, title, about)
+
+
+def _executed(
+    folder: pathlib.Path, run: Run, standing: Standing | None, title: str, about: dict[str, Any]
+) -> tuple[Result, int]:
+    """The result so far, with everything a person wants to see on the way; and the signal that stopped it, or 0."""
+    result, signalled = None, 0
     try:
         with (
             stopping() as asked,
@@ -122,7 +132,8 @@ def _follow(folder: pathlib.Path, run: Run, standing: Standing | None) -> None:
             for result in disk.record(folder, run, standing):
                 show(result)
                 write(result)
-                if asked() and result.steps[-1] < run.steps:
+                signalled = asked() if result.steps[-1] < run.steps else 0
+                if signalled:
                     break
     except OSError as error:
         if not store.is_full(error):
@@ -133,15 +144,20 @@ def _follow(folder: pathlib.Path, run: Run, standing: Standing | None) -> None:
             1,
         )
     assert result is not None
-    if asked() and result.steps[-1] < run.steps:
-        complain(f"stopped at step {result.steps[-1]:,}; go on with: lexrl resume {folder}", 128 + asked())
-    worth = _exactly(result, folder, algorithm)
-    played = disk.finish(folder, result, episodes, exact_discounted=_named(worth, run))
+    return result, signalled
+
+
+def _tell(folder: pathlib.Path, result: Result, title: str, about: dict[str, Any]) -> None:
+    """Evaluate what was learned, write it down, and say what can be done with it."""
+    run, episodes = result.run, about.get("episodes", 100)
+    worth = _exactly(result, folder, about.get("name", ""))
+    exactly = None if worth is None else disk.by_objective(worth, run.order)
+    played = disk.finish(folder, result, episodes, exact_discounted=exactly)
     means = played.returns.mean(axis=1)
     console.print(seeds_table(f"Greedy policies, {episodes} fresh episodes each", run.order, means))
     for sentence in result.faults.values():
         console.print(sentence, markup=False)
-    store.write_bytes(folder / "curves.png", _curves(result, title))
+    store.write_bytes(folder / "curves.png", result.plot(title).png)
     speed = run.steps * len(run.seeds) / result.seconds
     console.print(f"{speed:,.0f} steps/s, {result.seconds:.1f} s in all. Everything is in [bold]{folder}[/bold].")
     next_commands(
@@ -198,12 +214,3 @@ def _exactly(result: Result, folder: pathlib.Path, algorithm: str) -> np.ndarray
         title = f"Learned by {algorithm}, seed {run.seeds[0]}: {run.order}"
         store.write_bytes(folder / "map.png", world_map(world, process, policies[0], title))
     return worth
-
-
-def _named(worth: np.ndarray | None, run: Run) -> dict[str, list[float]] | None:
-    return None if worth is None else {name: worth[:, i].tolist() for i, name in enumerate(run.order.names)}
-
-
-def _curves(result: Result, title: str) -> bytes:
-    names = [f"{'max' if objective.sign > 0 else 'min'} {objective.name}" for objective in result.run.order.objectives]
-    return plots().learning_curves(result.steps, result.metrics["return"], names, title).png

@@ -7,7 +7,9 @@ from lexrl.envs.finite import FiniteWorld, finite_world
 from lexrl.envs.grid_nav import GridNav, grid_nav
 from lexrl.envs.gym import GymWorld, gym_world
 from lexrl.envs.mountain_car_safe import MountainCarSafe, mountain_car_safe
-from lexrl.envs.random_momdp import random_world
+from lexrl.envs.random_momdp import random_world, random_worlds
+from lexrl.envs.several import Worlds, per_seed
+from lexrl.envs.so_far import SoFar, so_far
 from lexrl.envs.vector import VectorWorld, gym_vector_world
 
 __all__ = [
@@ -17,7 +19,9 @@ __all__ = [
     "GridNav",
     "GymWorld",
     "MountainCarSafe",
+    "SoFar",
     "VectorWorld",
+    "Worlds",
     "cart_pole",
     "cart_safe",
     "finite_world",
@@ -25,6 +29,9 @@ __all__ = [
     "gym_vector_world",
     "gym_world",
     "mountain_car_safe",
+    "per_seed",
     "random_world",
+    "random_worlds",
     "registered",
+    "so_far",
 ]

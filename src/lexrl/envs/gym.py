@@ -19,8 +19,9 @@ from jax import Array
 
 from lexrl.envs import signals as signals_
 from lexrl.envs.crowd import Answers, Keys
-from lexrl.envs.signals import Event, Function, Signals
-from lexrl.envs.spaces import Moves, View, actions, observations
+from lexrl.envs.face import Face
+from lexrl.envs.signals import Event, Function
+from lexrl.envs.spaces import actions, observations
 from lexrl.errors import InputError
 from lexrl.types import Discrete, Spec
 
@@ -33,52 +34,41 @@ class GymWorld:
     """The world; build it with `gym_world(...)`."""
 
     make: Callable[..., Any]
-    view: View
-    moves: Moves
-    signals: Signals
-    max_steps: int
+    face: Face
+    spec: Spec
+    found: str
+    """A sentence on the signals there are, and where they come from."""
     recipe: tuple[Any, dict[str, Any]] | None = None
     """The call of a function that makes this world again; None for what cannot be written down."""
 
-    @property
-    def spec(self) -> Spec:
-        return Spec(self.view.space, self.moves.space, self.signals.names, self.max_steps)
-
-    @property
-    def found(self) -> str:
-        """A sentence on the signals there are, and where they come from."""
-        return self.signals.found
-
     def crowd(self, n: int) -> "Environments":
         """Environments side by side, one for each world of a learner."""
-        return Environments(self, [self.make() for _ in range(n)])
+        return Environments(self.face, [self.make() for _ in range(n)])
 
 
 @dataclasses.dataclass(frozen=True)
 class Environments:
     """Environments that are stepped one after the other."""
 
-    world: GymWorld
+    face: Face
     each: list[Any]
 
     def reset(self, which: np.ndarray, keys: Keys) -> np.ndarray:
         seeds = seeds_of(keys())
         seen = {i: self.each[i].reset(seed=seeds[i])[0] for i in np.flatnonzero(which).tolist()}
         some = next(iter(seen.values()))
-        return self.world.view.together([seen.get(i, some) for i in range(len(self.each))])
+        return self.face.view.together([seen.get(i, some) for i in range(len(self.each))])
 
     def step(self, actions: np.ndarray, keys: Keys) -> Answers:
-        seen, paid, ended, cut = [], [], [], []
-        taken = self.world.moves.taken(actions)
-        numbered = isinstance(self.world.moves.space, Discrete)
+        events, ended, cut = [], [], []
+        taken = self.face.moves.taken(actions)
+        numbered = isinstance(self.face.moves.space, Discrete)
         for env, action in zip(self.each, taken.tolist() if numbered else taken, strict=True):
             obs, reward, end, truncated, info = five(env.step(action))
-            seen.append(obs)
-            paid.append(self.world.signals.read(Event(obs, action, reward, info)))
+            events.append(Event(obs, action, reward, info))
             ended.append(end)
             cut.append(truncated)
-        obs = self.world.view.together(seen)
-        return Answers(obs, np.array(paid, np.float32), 1 - np.array(ended, np.float32), np.array(cut, bool))
+        return self.face.answers(events, ended, cut)
 
     def close(self) -> None:
         for env in self.each:
@@ -115,12 +105,12 @@ def gym_world(
     try:
         limit = length(name_or_make if named else one, spec or getattr(one, "spec", None), max_steps)
         view, moves = observations(one.observation_space, numbered=numbered), actions(one.action_space)
-        found = signals_.find(_some_steps(one), signals)
+        face = Face(view, moves, signals_.find(_some_steps(one), signals))
     finally:
         one.close()
     given = {"name_or_make": name_or_make, "max_steps": max_steps, "numbered": numbered, **settings}
     recipe = (gym_world, given) if named and signals is None else None
-    return GymWorld(partial(make, **settings), view, moves, found, limit, recipe)
+    return GymWorld(partial(make, **settings), face, face.spec(limit), face.signals.found, recipe)
 
 
 def length(what: Any, spec: Any, max_steps: int | None) -> int:

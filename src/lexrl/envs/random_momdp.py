@@ -1,6 +1,10 @@
 """RandomMOMDP: the world of the paper's scaling experiment."""
 
+import dataclasses
+from typing import Any
+
 from lexrl.envs.finite import FiniteWorld, finite_world
+from lexrl.envs.several import Worlds, per_seed
 from lexrl.momdp import random_momdp
 
 
@@ -28,3 +32,9 @@ def random_world(
     """
     process = random_momdp(seed, states, actions, objectives, successors=successors, ties=ties)
     return finite_world(process, noise=noise, max_steps=max_steps)
+
+
+def random_worlds(count: int, first: int = 0, **settings: Any) -> Worlds:
+    """One random world for each of `count` seeds: those of `random_world` with the seeds from `first` on."""
+    worlds = per_seed([random_world(first + i, **settings) for i in range(count)])
+    return dataclasses.replace(worlds, recipe=(random_worlds, {"count": count, "first": first, **settings}))

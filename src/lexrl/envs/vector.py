@@ -18,9 +18,10 @@ from gymnasium.vector import AutoresetMode
 
 from lexrl.envs import signals as signals_
 from lexrl.envs.crowd import Answers, Keys
+from lexrl.envs.face import Face
 from lexrl.envs.gym import PROBED, five, length, seeds_of
-from lexrl.envs.signals import Event, Function, Signals
-from lexrl.envs.spaces import Moves, View, actions, observations
+from lexrl.envs.signals import Event, Function
+from lexrl.envs.spaces import actions, observations
 from lexrl.errors import InputError
 from lexrl.types import Spec
 
@@ -31,21 +32,12 @@ class VectorWorld:
 
     make: Callable[[], Any]
     count: int
-    view: View
-    moves: Moves
-    signals: Signals
-    max_steps: int
+    face: Face
+    spec: Spec
+    found: str
+    """A sentence on the signals there are, and where they come from."""
     recipe: None = None
     """A function makes it, which cannot be written down."""
-
-    @property
-    def spec(self) -> Spec:
-        return Spec(self.view.space, self.moves.space, self.signals.names, self.max_steps)
-
-    @property
-    def found(self) -> str:
-        """A sentence on the signals there are, and where they come from."""
-        return self.signals.found
 
     def crowd(self, n: int) -> "Vector":
         """The vector environment, for a learner with as many worlds."""
@@ -54,32 +46,27 @@ class VectorWorld:
                 f"The learner has {n} worlds, but the vector environment holds {self.count}; set worlds={self.count}, "
                 f"or make it with num_envs={n}."
             )
-        return Vector(self, self.make())
+        return Vector(self.face, n, self.make())
 
 
 @dataclasses.dataclass(frozen=True)
 class Vector:
     """A vector environment whose worlds are reset only when asked to."""
 
-    world: VectorWorld
+    face: Face
+    count: int
     env: Any
 
     def reset(self, which: np.ndarray, keys: Keys) -> np.ndarray:
         obs, _ = self.env.reset(seed=seeds_of(keys()), options={"reset_mask": np.array(which, bool)})
-        return self.world.view.together(self._each(obs))
+        return self.face.view.together([_one(obs, i) for i in range(self.count)])
 
     def step(self, actions: np.ndarray, keys: Keys) -> Answers:
-        taken = self.world.moves.taken(actions)
-        events, ended, cut = stepped(self.env, taken, self.world.count, with_info=self.world.signals.in_info)
-        obs = self.world.view.together([event.obs for event in events])
-        paid = np.array([self.world.signals.read(event) for event in events], np.float32)
-        return Answers(obs, paid, 1 - np.asarray(ended, np.float32), np.array(cut, bool))
+        taken = self.face.moves.taken(actions)
+        return self.face.answers(*stepped(self.env, taken, self.count, with_info=self.face.signals.in_info))
 
     def close(self) -> None:
         self.env.close()
-
-    def _each(self, obs: Any) -> list[Any]:
-        return [_one(obs, i) for i in range(self.world.count)]
 
 
 def gym_vector_world(
@@ -99,10 +86,10 @@ def gym_vector_world(
         view = observations(env.single_observation_space, numbered=numbered)
         moves = actions(env.single_action_space)
         _check_resets(env)
-        found = signals_.find(_some_steps(env), signals)
+        face = Face(view, moves, signals_.find(_some_steps(env), signals))
     finally:
         env.close()
-    return VectorWorld(make, count, view, moves, found, limit)
+    return VectorWorld(make, count, face, face.spec(limit), face.signals.found)
 
 
 def stepped(

@@ -4,13 +4,15 @@ import base64
 import html
 import json
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from lexrl import store
 from lexrl.errors import InputError
-from lexrl.report import plots, runs, stats
+from lexrl.report import plots, runs, sections, stats
 from lexrl.report.runs import Found, ranked
 
+Read = TypeVar("Read")
 STYLE = """
 :root { color-scheme: light dark; --ink: #222; --faint: #777; --paper: #fff; --line: #ddd; --card: #f7f7f5; }
 @media (prefers-color-scheme: dark) {
@@ -32,39 +34,45 @@ pre { overflow-x: auto; font-size: .85rem; margin: .4rem 0; white-space: pre-wra
 
 
 def page(folder: pathlib.Path) -> str:
-    """Everything in a folder: its runs, compared where their orders allow it, and what was solved exactly."""
+    """Everything in a folder: its experiments, its runs, compared where their orders allow it, and what was solved."""
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}; give one with runs in it.")
-    found, failed = _read(runs.below(folder))
-    solved = sorted(path.parent for path in folder.rglob("solution.json"))
-    if not found and not solved:
+    failed: list[str] = []
+    experiments = sections.below(folder)
+    shown = {path for each in experiments for path in sections.runs_of(each)}
+    found = _readable([path for path in runs.below(folder) if path.resolve() not in shown], _run, failed)
+    solved = _readable(sorted(path.parent for path in folder.rglob("solution.json")), _solution, failed)
+    if experiments and not found and not solved and not failed:
+        return sections.document(folder.resolve().name, experiments)
+    if not found and not solved and not experiments:
         why = f" ({failed[0]})" if failed else ""
         raise InputError(f"In the folder {str(folder)!r} is no run that could be reported{why}.")
+    title = _text(folder.resolve().name)
     parts = [
-        f"<h1>{_text(folder.resolve().name)}</h1>",
         f"<p class=lead>{len(found)} runs of lexrl: objectives in order of importance.</p>",
         *(f"<p><b>Left out:</b> {_text(sentence)}</p>" for sentence in failed),
-        *_comparisons([one for one in found if one.summary is not None]),
-        *(section for one in found for section in _run(one)),
-        *(section for place in solved for section in _solution(place)),
+        *_comparisons([one for one, _ in found if one.summary is not None]),
+        *(section for _, section in found),
+        *solved,
     ]
-    title = _text(folder.resolve().name)
+    if experiments:
+        return sections.document(folder.resolve().name, experiments, "".join(parts), STYLE)
     return (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{title}</title>"
         f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style></head>"
-        f"<body>{''.join(parts)}</body></html>"
+        f"<body><h1>{title}</h1>{''.join(parts)}</body></html>"
     )
 
 
-def _read(folders: Sequence[pathlib.Path]) -> tuple[list[Found], list[str]]:
-    """The runs that can be read, and why others cannot."""
-    found, failed = [], []
+def _readable(folders: Sequence[pathlib.Path], read: Callable[[pathlib.Path], Read], failed: list[str]) -> list[Read]:
+    """What can be read of some folders; why others cannot is added to `failed`."""
+    found = []
     for folder in folders:
         try:
-            found.append(runs.read(folder))
+            found.append(read(folder))
         except InputError as error:
             failed.append(str(error))
-    return found, failed
+    return found
 
 
 def _comparisons(finished: Sequence[Found]) -> list[str]:
@@ -84,9 +92,9 @@ def _comparisons(finished: Sequence[Found]) -> list[str]:
     return tables
 
 
-def _run(one: Found) -> list[str]:
+def _run(folder: pathlib.Path) -> tuple[Found, str]:
     """A run: what it reached, its curves, an episode if there is a film, and how to repeat it."""
-    names = [str(objective) for objective in one.objectives]
+    one = runs.read(folder)
     parts = [f"<h2 id='{_text(one.path.name)}'>{_text(one.title)}</h2>"]
     if one.summary is None:
         parts.append("<p><b>This run is not finished.</b></p>")
@@ -94,13 +102,7 @@ def _run(one: Found) -> list[str]:
         parts.append(_levels(one))
         parts += [f"<p><b>{_text(sentence)}</b></p>" for sentence in one.summary["stopped"].values()]
     if (one.path / store.METRICS).is_file():
-        steps, values = one.curves()
-        drawn = plots.learning_curves(steps, values, names, "").svg.decode()
-        drawn = drawn[drawn.index("<svg") :].replace(
-            "<svg", f"<svg role=img aria-label='Curves of {_text(one.title)}'", 1
-        )
-        caption = "Per episode while learning: every seed thin, their median thick, their middle half shaded."
-        parts.append(f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>")
+        parts.append(_curves(one))
     for name, caption in (("episode.gif", "An episode."), ("map.png", "What was learned.")):
         parts.append(_picture(one.path / name, caption))
     told = {key: one.about.get(key) for key in ("command", "begun", "versions", "machine")}
@@ -110,7 +112,15 @@ def _run(one: Found) -> list[str]:
         f"<details><summary>How to repeat it: {len(one.about['seeds'])} seeds x {one.about['steps']:,} steps{seconds}"
         f"</summary><pre>{_text(json.dumps(told | settings, indent=1))}</pre></details>"
     )
-    return parts
+    return one, "".join(parts)
+
+
+def _curves(one: Found) -> str:
+    steps, values = one.curves()
+    drawn = plots.learning_curves(steps, values, [str(objective) for objective in one.objectives], "").svg.decode()
+    drawn = drawn[drawn.index("<svg") :].replace("<svg", f"<svg role=img aria-label='Curves of {_text(one.title)}'", 1)
+    caption = "Per episode while learning: every seed thin, their median thick, their middle half shaded."
+    return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
 
 
 def _levels(one: Found) -> str:
@@ -122,17 +132,21 @@ def _levels(one: Found) -> str:
     return _table(["", "mean of seeds [95 % interval]", "worst seed", "best seed"], rows)
 
 
-def _solution(place: pathlib.Path) -> list[str]:
+def _solution(place: pathlib.Path) -> str:
     """An exact solution: its returns and its pictures."""
-    solution = store.read_json(place / "solution.json")
+    path = place / "solution.json"
+    solution = store.read_json(path)
+    store.require(path, solution, {"world": str, "order": str, "gamma": object, "returns": dict, "command": str})
+    store.require(path, solution["returns"], dict.fromkeys(solution["returns"], (int, float)))
     rows = [[_text(name), f"{value:.6g}"] for name, value in solution["returns"].items()]
-    return [
+    parts = [
         f"<h2>{_text(solution['world'])}, solved exactly: {_text(solution['order'])}</h2>",
         _table(["", f"J, gamma {solution['gamma']}"], rows),
         _picture(place / "critical-slack.png", "What a slack on the first objective buys of the second, exactly."),
         _picture(place / "map.png", "The optimum."),
         f"<details><summary>How to repeat it</summary><pre>{_text(solution['command'])}</pre></details>",
     ]
+    return "".join(parts)
 
 
 def _picture(path: pathlib.Path, caption: str) -> str:

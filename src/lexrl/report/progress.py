@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lexrl.report import stats
+from lexrl.report.runs import objectives
 
 WORDS = {1: "better", -1: "worse", 0: "steady", None: ""}
 COLOURS = {1: "green", -1: "red", 0: "dim", None: ""}
@@ -83,11 +84,11 @@ class Pace:
 def board(result: Any, pace: Pace) -> Group:
     """The lines of a terminal: level, interval over seeds, trend and price of each objective; then how far it is."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for i, objective in enumerate(result.run.order.objectives):
+    for i, objective in enumerate(objectives(result.run.order)):
         way = trend(result.metrics["return"][..., i], objective.sign)
         price = last(result, "price", i)
         table.add_row(
-            Text(f"{i + 1}. {'max' if objective.sign > 0 else 'min'} {objective.name}"),
+            Text(f"{i + 1}. {objective}"),
             Text(level(result, i), justify="right"),
             Text(f"{arrow(way, objective.sign)} {WORDS[way]}", style=COLOURS[way]),
             "" if price is None else f"price {price:.3g}",
@@ -120,7 +121,7 @@ def plain(result: Any, pace: Pace) -> str:
 def level(result: Any, i: int) -> str:
     """An objective's mean return of the last part, with the interval over seeds."""
     interval = stats.mean(result.metrics["return"][-1, :, i])
-    return "no episode yet" if not np.isfinite(interval.mean) else str(interval)
+    return "no episode yet" if not np.isfinite(interval.middle) else str(interval)
 
 
 def trend(values: np.ndarray, sign: int) -> int | None:

@@ -9,13 +9,18 @@ from lexrl import store
 
 
 class Objective(NamedTuple):
-    """A signal and its direction: 1 to maximise, -1 to minimise."""
+    """A signal and its direction, 1 to maximise and -1 to minimise: an order's objective without its tolerance."""
 
     name: str
     sign: int
 
     def __str__(self) -> str:
         return f"{'max' if self.sign > 0 else 'min'} {self.name}"
+
+
+def objectives(order: Any) -> tuple[Objective, ...]:
+    """What an order is about, the most important first."""
+    return tuple(Objective(one.name, one.sign) for one in order.objectives)
 
 
 class Found(NamedTuple):
@@ -34,7 +39,7 @@ class Found(NamedTuple):
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """The most important first."""
-        return tuple(Objective(str(name), int(sign)) for name, sign in self.about["objectives"])
+        return tuple(Objective(*each) for each in self.about["objectives"])
 
     @property
     def final(self) -> np.ndarray:
@@ -42,26 +47,18 @@ class Found(NamedTuple):
         assert self.summary is not None
         return np.array([self.summary["per_episode"][one.name] for one in self.objectives], float).T
 
-    def curves(self, metric: str = "return") -> tuple[np.ndarray, np.ndarray]:
-        """Steps `[points]`, and a metric `[points, seeds, M]`."""
-        rows = [row for row in store.read_csv(self.path / store.METRICS) if row["metric"] == metric]
-        steps = sorted({int(row["step"]) for row in rows})
-        point = {step: i for i, step in enumerate(steps)}
-        place = {int(seed): i for i, seed in enumerate(self.about["seeds"])}
-        objective = {one.name: i for i, one in enumerate(self.objectives)}
-        values = np.full((len(steps), len(place), len(objective)), np.nan)
-        for row in rows:
-            values[point[int(row["step"])], place[int(row["seed"])], objective[row["objective"]]] = float(row["value"])
-        return np.array(steps), values
+    def curves(self) -> tuple[np.ndarray, np.ndarray]:
+        """Steps `[points]`, and the returns `[points, seeds, M]`."""
+        steps, metrics = store.read_curves(self.path, self.about["seeds"], [one.name for one in self.objectives])
+        return steps, metrics["return"]
 
 
 def read(folder: pathlib.Path) -> Found:
     """The run of a folder."""
     about = store.read_run(folder)
-    if missing := [key for key in ("objectives", "seeds", "order") if key not in about]:
-        raise store.Damaged(f"The file {str(folder / store.RUN)!r} is damaged: it has no {missing[0]!r}.")
-    summary = store.read_json(folder / store.SUMMARY) if store.is_finished(folder) else None
-    return Found(folder, about, summary)
+    if not store.is_finished(folder):
+        return Found(folder, about, None)
+    return Found(folder, about, store.read_summary(folder, about["seeds"], [name for name, _ in about["objectives"]]))
 
 
 def below(folder: pathlib.Path) -> list[pathlib.Path]:

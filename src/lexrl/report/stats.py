@@ -1,24 +1,48 @@
-"""Numbers over seeds, with how sure they are."""
+"""Numbers over seeds, with how sure they are. Values that are not finite are left out everywhere.
 
+`mean` and `difference` have Student's and Welch's intervals. The interquartile mean, which a few seeds that went wrong
+do not move, has the bootstrap's, with quantiles mended for few seeds: see `limits`.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
+from lexrl.errors import InputError
+
+RESAMPLES = 4000
+"""Enough that the interval's ends are the seeds' and not chance's."""
+
+Numbers = np.ndarray | np.float64
+"""An array, or one number."""
+
+FEW = 5
+"""Below so many values even the whole range of the resamples covers less than 95 %."""
+
 
 class Interval(NamedTuple):
-    """A mean and its 95 % interval."""
+    """A number for the middle of some values, and its 95 % interval."""
 
-    mean: float
+    middle: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        if not np.isfinite(self.mean):
+        if not np.isfinite(self.middle):
             return "none"
         if not np.isfinite(self.low):
-            return f"{self.mean:.4g}"
-        return f"{self.mean:.4g} [{self.low:.3g}, {self.high:.3g}]"
+            return f"{self.middle:.4g}"
+        return f"{self.middle:.4g} [{self.low:.3g}, {self.high:.3g}]"
+
+
+class Band(NamedTuple):
+    """An interval at each point of a curve: arrays `[points]`."""
+
+    middle: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 def mean(values: np.ndarray) -> Interval:
@@ -48,3 +72,122 @@ def difference(first: np.ndarray, second: np.ndarray) -> Interval:
     freedom = total**2 / (parts**2 / (np.array([len(a), len(b)]) - 1)).sum()
     half = float(special.stdtrit(freedom, 0.975) * np.sqrt(total))
     return Interval(gap, gap - half, gap + half)
+
+
+def iqm(values: np.ndarray, axis: int = -1) -> Numbers:
+    """The interquartile mean: of `n` sorted values the mean of the middle half,
+
+        sum_i w_i x_i      w_i = length of [i, i + 1] inside [n / 4, 3 n / 4] / (n / 2)      i = 0 .. n - 1
+
+    so that a value which the edge of a quarter cuts counts by its part inside. No values at all give NaN.
+    """
+    rows = np.moveaxis(np.asarray(values, float), axis, -1)
+    if rows.shape[-1] == 0:
+        return np.full(rows.shape[:-1], np.nan)[()]
+    known = np.isfinite(rows)
+    rows, n = np.sort(np.where(known, rows, np.nan), axis=-1), known.sum(axis=-1, keepdims=True)
+    # From the median, so that equal values give just that value, and an outlier does not cost the others their digits.
+    origin = np.take_along_axis(rows, n // 2, axis=-1)
+    weights = _weights(n, rows.shape[-1])
+    middle = origin[..., 0] + np.where(weights > 0, weights * (rows - origin), 0.0).sum(axis=-1)
+    return np.where(n[..., 0] > 0, middle, np.nan)[()]
+
+
+def bootstrap(
+    strata: Sequence[np.ndarray],
+    statistic: Callable[[np.ndarray], Numbers] = iqm,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Interval:
+    """A statistic of all values together, with the interval that resampling within each stratum gives it.
+
+    The same values in any order give the same interval. A stratum of one value says nothing of its spread, and so there
+    is no interval then.
+
+    Args:
+        strata: one array of independent values for each task: its seeds.
+        statistic: from values `[..., n]` in any order to `[...]`.
+    """
+    if len(strata) == 0:
+        raise InputError("There are no strata to resample; give at least one array of values.")
+    for place, each in enumerate(strata):
+        if np.ndim(each) != 1:
+            raise InputError(
+                f"Stratum {place + 1} has the shape {np.shape(each)}; give a list of strata, each a row of values."
+            )
+    known = [np.sort(np.asarray(each, float)[np.isfinite(each)]) for each in strata]
+    known = [each for each in known if len(each)]
+    if not known:
+        return Interval(np.nan, np.nan, np.nan)
+    middle = float(statistic(np.concatenate(known)))
+    sizes = [len(each) for each in known]
+    if min(sizes) == 1:
+        return Interval(middle, np.nan, np.nan)
+    random = np.random.default_rng(seed)
+    drawn = [each[random.integers(0, len(each), (resamples, len(each)))] for each in known]
+    low, high = limits(np.float64(middle), np.asarray(statistic(np.concatenate(drawn, axis=-1))), sizes)
+    return Interval(middle, float(low), float(high))
+
+
+def band(values: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Band:
+    """The interquartile mean over seeds at each point of a curve `[points, seeds]`, with its interval as `bootstrap`
+    has it. The interval is for each point alone: a curve as a whole leaves its band more often.
+    """
+    if np.ndim(values) != 2 or np.shape(values)[1] == 0:
+        raise InputError(f"The values have the shape {np.shape(values)}; a band needs [points, seeds].")
+    values = np.asarray(values, float)
+    rows = np.sort(np.where(np.isfinite(values), values, np.nan), axis=-1)
+    counts = np.isfinite(rows).sum(axis=-1)
+    middle = np.array(iqm(rows))
+    low, high = np.full_like(middle, np.nan), np.full_like(middle, np.nan)
+    for n in np.unique(counts[counts > 1]).tolist():
+        here = counts == n
+        drawn = np.sort(np.random.default_rng(seed).integers(0, n, (resamples, n)), axis=-1)
+        # Sorted places in sorted values are a sorted resample, so that each value's weight in it is known beforehand,
+        # and one product of matrices does for all points.
+        flat = (drawn + n * np.arange(resamples)[:, None]).ravel()
+        share = np.bincount(flat, np.tile(_weights(n, n), resamples), resamples * n).reshape(resamples, n)
+        origin = rows[here, n // 2, None]
+        low[here], high[here] = limits(middle[here], origin + (rows[here, :n] - origin) @ share.T, [n])
+    return Band(middle, low, high)
+
+
+def limits(middle: Numbers, resampled: np.ndarray, sizes: Sequence[int]) -> tuple[Numbers, Numbers]:
+    """The 95 % interval of a statistic `[...]` from its resamples `[..., R]`, drawn within strata of these sizes.
+
+    The plain interval, the resamples' quantiles 2.5 % and 97.5 %, is too narrow: with `n` values in `k` strata the
+    resamples spread too little by `sqrt((n - k) / n)`, and how much they spread is itself only estimated. So it reaches
+
+        r = t(n - k) sqrt(n / (n - k))
+
+    standard errors instead of 1.96, with Student's 97.5 % point `t`: the quantiles are those at `Phi(-r)` and `Phi(r)`.
+    Where a stratum has fewer than 5 values the resamples do not reach so far, and the plain interval is stretched about
+    the statistic by `r / 1.96`.
+
+    Measured in simulation for the interquartile mean, in per cent, with the plain interval's coverage in brackets:
+
+        values                               3          5          10         30
+        normal                            94 (75)    94 (91)    97 (93)    96 (93)
+        lognormal                         93 (75)    94 (91)    97 (93)    96 (93)
+        N(0, 0.1) or N(1, 0.1), 7 to 3    86 (70)    88 (85)    97 (93)    95 (93)
+        0 or 1, 7 to 3                    63 (64)    83 (82)    97 (96)    96 (94)
+
+    The last line is bad where all of few seeds are often the same, which shows no spread. In 5 strata of 3, 5, 10
+    values: normal 94, 96, 94, lognormal 92, 94, 94, mixture 93, 94, 96. The bias-corrected accelerated interval is as
+    narrow as the plain one; the studentised one is hundreds of times as wide at 5 values, and covers 60 to 87 in the
+    last two lines at 10.
+    """
+    n, freedom = sum(sizes), sum(sizes) - len(sizes)
+    reach = special.stdtrit(freedom, 0.975) * np.sqrt(n / freedom)
+    plain = special.ndtri(0.975)
+    few = min(sizes) < FEW
+    level, stretch = (special.ndtr(-plain), reach / plain) if few else (special.ndtr(-reach), 1.0)
+    low, high = middle + stretch * (np.quantile(resampled, [level, 1 - level], axis=-1) - middle)
+    return np.minimum(low, middle), np.maximum(high, middle)
+
+
+def _weights(n: np.ndarray | int, size: int) -> np.ndarray:
+    """What each of the first `n` of sorted values `[..., size]` counts in their interquartile mean."""
+    place = np.arange(size)
+    inside = np.minimum(place + 1, 0.75 * n) - np.maximum(place, 0.25 * n)
+    return np.clip(inside, 0.0, 1.0) / np.maximum(0.5 * n, 0.5)

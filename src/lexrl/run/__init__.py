@@ -1,75 +1,10 @@
 """A run is a value: which algorithm, which world, which order, how long, which seeds. A result is what came of it."""
 
-import contextlib
-import pathlib
-import sys
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from lexrl import store
-from lexrl.order import Order
-from lexrl.run import disk
 from lexrl.run.disk import load, resume
-from lexrl.run.execute import execute, stream, stream_run
+from lexrl.run.execute import execute
 from lexrl.run.plan import Run, plan
 from lexrl.run.policy import Policy
 from lexrl.run.result import Result
-from lexrl.types import Algorithm
+from lexrl.run.training import stream, train
 
-__all__ = ["Policy", "Result", "Run", "execute", "load", "plan", "resume", "stream", "stream_run", "train"]
-
-
-def train(
-    algorithm: Algorithm | Sequence[Algorithm] | str,
-    env: Any,
-    order: Order | str | None = None,
-    *,
-    seeds: int | Sequence[int] = 10,
-    steps: float | int | None = None,
-    chunks: int = 50,
-    out: str | pathlib.Path | None = None,
-    progress: bool | None = None,
-    watch: Callable[[Result], None] | None = None,
-) -> Result:
-    """Train one learner for each seed, all of them at once.
-
-    Args:
-        algorithm: what learns, e.g. `lexrl.LPPO()` or `lexrl.q_learning(tolerance=0.05)`; a list gives each seed its
-            own numbers; a name, as in `"lppo"`, means its tuned settings for the world that is named next.
-        env: the world, e.g. `lexrl.grid_nav(size=8)`, `"cart-safe"`, `"CartPole-v1"`; or `lexrl.per_seed([...])` for a
-            world each.
-        order: the objectives by importance, as in `"min cost > max reward"`.
-        seeds: how many (0, 1, 2, ...), or which.
-        steps: environment steps of each seed; by default the tuned settings', else 100,000.
-        chunks: points on the learning curve.
-        out: a folder for curves, policies and checkpoints; `lexrl.resume(folder)` goes on with a run that was stopped.
-        progress: show how it goes; by default only in a notebook.
-        watch: called with the result so far after each part.
-    """
-    run = plan(algorithm, env, order, seeds, steps, chunks)
-    shown = "ipykernel" in sys.modules if progress is None else progress
-    with _display(run) if shown else contextlib.nullcontext(lambda _: None) as show:
-
-        def see(result: Result) -> None:
-            show(result)
-            if watch is not None:
-                watch(result)
-
-        if out is None:
-            return execute(run, see)
-        folder = store.new_folder(pathlib.Path(out))
-        disk.begin(folder, run)
-        result = None
-        for result in disk.record(folder, run):
-            see(result)
-    assert result is not None
-    disk.finish(folder, result)
-    return result
-
-
-def _display(run: Run) -> contextlib.AbstractContextManager[Callable[[Result], None]]:
-    from rich.console import Console
-
-    from lexrl.report.progress import progress
-
-    return progress(str(run), run, Console(highlight=False))
+__all__ = ["Policy", "Result", "Run", "execute", "load", "plan", "resume", "stream", "train"]

@@ -19,7 +19,8 @@ import numpy as np
 
 import lexrl
 from lexrl import store
-from lexrl.errors import InputError
+from lexrl.order import Order
+from lexrl.report.runs import objectives
 from lexrl.run import settings, trees
 from lexrl.run.execute import Standing, seats_from, stream_run
 from lexrl.run.plan import Run, plan
@@ -38,7 +39,7 @@ def begin(folder: pathlib.Path, run: Run, **more: Any) -> None:
         "format": store.FORMAT,
         **more,
         "order": str(run.order),
-        "objectives": [[objective.name, objective.sign] for objective in run.order.objectives],
+        "objectives": [list(each) for each in objectives(run.order)],
         "seeds": list(run.seeds),
         "steps": run.steps,
         "chunks": run.chunks,
@@ -64,19 +65,15 @@ def versions() -> dict[str, str]:
 def read(folder: pathlib.Path, env: Any = None) -> Run:
     """The run that a folder is about; a world of the user's own must be given."""
     content = store.read_run(folder)
-    try:
-        algorithm = settings.decode(content["algorithm"])
-        world = settings.decode(content["world"]) if env is None else env
-        return plan(
-            list(algorithm) if isinstance(algorithm, tuple) and not hasattr(algorithm, "_fields") else algorithm,
-            world,
-            content["order"],
-            content["seeds"],
-            content["steps"],
-            content["chunks"],
-        )
-    except KeyError as error:
-        raise store.Damaged(f"The file {str(folder / store.RUN)!r} is damaged: it has no {error}.") from None
+    algorithm = settings.decode(content["algorithm"])
+    return plan(
+        list(algorithm) if isinstance(content["algorithm"], list) else algorithm,
+        settings.decode(content["world"]) if env is None else env,
+        content["order"],
+        content["seeds"],
+        content["steps"],
+        content["chunks"],
+    )
 
 
 def record(folder: pathlib.Path, run: Run, standing: Standing | None = None) -> Iterator[Result]:
@@ -147,9 +144,7 @@ def finish(folder: pathlib.Path, result: Result, episodes: int = 100, **more: An
         "steps": int(result.steps[-1]),
         "seconds": round(result.seconds, 2),
         "episodes": episodes,
-        "per_episode": {
-            name: played.returns.mean(axis=1)[:, i].tolist() for i, name in enumerate(result.run.order.names)
-        },
+        "per_episode": by_objective(played.returns.mean(axis=1), result.run.order),
         **more,
         "stopped": {str(result.run.seeds[place]): sentence for place, sentence in result.faults.items()},
     }
@@ -158,40 +153,30 @@ def finish(folder: pathlib.Path, result: Result, episodes: int = 100, **more: An
     return played
 
 
+def by_objective(values: np.ndarray, order: Order) -> dict[str, list[float]]:
+    """What each seed has, `[seeds, M]`, by the objectives' names."""
+    return {name: values[:, i].tolist() for i, name in enumerate(order.names)}
+
+
 def load(folder: str | pathlib.Path, env: Any = None) -> Result:
     """The result of a finished run."""
     folder = pathlib.Path(folder)
     run = read(folder, env)
-    if not store.is_finished(folder):
-        raise InputError(f"The run in {str(folder)!r} is not finished; `lexrl resume {folder}` goes on with it.")
-    summary = store.read_json(folder / store.SUMMARY)
+    store.require_finished(folder)
+    summary = store.read_summary(folder, run.seeds, run.order.names)
+    steps, metrics = store.read_curves(folder, run.seeds, run.order.names)
     policies = [Policy.load(folder / store.POLICIES / f"seed-{seed}.safetensors") for seed in run.seeds]
     people = run.population()
     padded = [*policies, *[policies[-1]] * (people.seeds.shape[0] - len(policies))]
     learner = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[policy.state for policy in padded])
-    steps, metrics = curves(folder, run)
     learner = jax.device_put(learner, people.seeds.sharding)
     nobody = Seat(learner, None, None, None, None, None, Fault(None, None, None))
     faults = {run.seeds.index(int(seed)): sentence for seed, sentence in summary["stopped"].items()}
-    return Result(run, people, nobody, steps, metrics, faults, summary["seconds"])
+    curves = {name: values.astype(np.float32) for name, values in metrics.items()}  # as they were computed
+    return Result(run, people, nobody, steps, curves, faults, summary["seconds"])
 
 
-def curves(folder: pathlib.Path, run: Run) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The learning curves of a run's folder, as a `Result` holds them."""
-    rows = store.read_csv(folder / store.METRICS)
-    steps = sorted({int(row["step"]) for row in rows})
-    point, place = ({value: i for i, value in enumerate(each)} for each in (steps, run.seeds))
-    objective = {name: i for i, name in enumerate(run.order.names)}
-    metrics: dict[str, np.ndarray] = {}
-    for row in rows:
-        shape = (len(steps), len(place)) + ((len(objective),) if row["objective"] else ())
-        values = metrics.setdefault(row["metric"], np.full(shape, np.nan, np.float32))
-        at = (point[int(row["step"])], place[int(row["seed"])])
-        values[(*at, objective[row["objective"]]) if row["objective"] else at] = float(row["value"])
-    return np.array(steps), metrics
-
-
-def resume(folder: str | pathlib.Path, *, env: Any = None, episodes: int = 100) -> Result:
+def resume(folder: str | pathlib.Path, *, env: Any = None) -> Result:
     """Go on with a run that was stopped, to its end."""
     folder = pathlib.Path(folder)
     run = read(folder, env)
@@ -201,7 +186,7 @@ def resume(folder: str | pathlib.Path, *, env: Any = None, episodes: int = 100) 
     for sentence in said:
         warnings.warn(sentence, stacklevel=2)
     *_, result = record(folder, run, where)
-    finish(folder, result, episodes)
+    finish(folder, result, store.read_run(folder).get("episodes", 100))
     return result
 
 

@@ -1,20 +1,18 @@
 """Executing a run: to its end, or part by part."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from lexrl.order import Order
 from lexrl.run import trees
-from lexrl.run.plan import Run, on_host, plan
+from lexrl.run.plan import Run, on_host
 from lexrl.run.result import Result
 from lexrl.train import compiled, host
 from lexrl.train.compiled import Seat
 from lexrl.train.population import Population
-from lexrl.types import Algorithm
 
 
 class Standing(NamedTuple):
@@ -70,19 +68,6 @@ def execute(run: Run, watch: Callable[[Result], None] | None = None) -> Result:
             watch(result)
     assert result is not None
     return result
-
-
-def stream(
-    algorithm: Algorithm | Sequence[Algorithm] | str,
-    env: Any,
-    order: Order | str | None = None,
-    *,
-    seeds: int | Sequence[int] = 10,
-    steps: float | int | None = None,
-    chunks: int = 50,
-) -> Iterator[Result]:
-    """`train` for people with a loop of their own: a `Result` after each part; stop when you have seen enough."""
-    return stream_run(plan(algorithm, env, order, seeds, steps, chunks))
 
 
 def seats_from(run: Run, people: Population, arrays: Mapping[str, np.ndarray], prefix: str) -> Seat:

@@ -10,11 +10,14 @@ import jax
 
 from lexrl import presets
 from lexrl.envs import named
+from lexrl.envs.several import Worlds
+from lexrl.envs.so_far import SoFar, so_far
 from lexrl.errors import InputError
 from lexrl.order import Order, as_order
 from lexrl.train import contract, keys
+from lexrl.train.compiled import check_length
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Population, Worlds, members, population
+from lexrl.train.population import Population, members, population
 from lexrl.types import Algorithm
 
 STEPS = 100_000
@@ -54,6 +57,7 @@ def plan(
 ) -> Run:
     """Check what was given and make it a run. `seeds` is how many (0, 1, ...), or which."""
     learner, env, order, many = _unnamed(algorithm, env, order, steps)
+    env = shown_so_far(learner, env)
     world = env.one(0) if isinstance(env, Worlds) else env
     order = as_order(order, world.spec.objectives)
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
@@ -61,8 +65,7 @@ def plan(
         raise InputError(f"The seeds {list(chosen)} must be whole numbers.")
     if not (1 <= many < 2**31 and many == int(many)):
         raise InputError(f"{many:g} steps cannot be trained; give a whole number from 1 to {2**31 - 1:,}.")
-    if chunks < 1:
-        raise InputError(f"Training for {many:g} steps in {chunks} parts cannot be; both must be 1 or more.")
+    check_length(int(many), chunks)
     members(learner, env, chosen)
     several = isinstance(learner, Sequence)
     each = [with_order(one, order) for one in (learner if several else [learner])]
@@ -86,6 +89,16 @@ def _unnamed(algorithm: Any, env: Any, order: Any, steps: Any) -> tuple[Any, Any
     found = presets.preset(algorithm, env)
     world = named.world(env, **found.world)
     return found.algorithm, world, order or found.order, found.steps if steps is None else steps
+
+
+def shown_so_far(algorithm: Any, env: Any) -> Any:
+    """The world, showing what was spent so far to an algorithm that must know it."""
+    limits = getattr(algorithm[0] if isinstance(algorithm, Sequence) and algorithm else algorithm, "remembers", ())
+    world = env.one(0) if isinstance(env, Worlds) else env
+    if not limits or isinstance(world, SoFar):
+        return env
+    shown = so_far(world, limits)
+    return Worlds(dataclasses.replace(shown, world=env.stacked), env.count) if isinstance(env, Worlds) else shown
 
 
 def with_order(algorithm: Any, order: Order) -> Any:

@@ -17,6 +17,7 @@ from lexrl.errors import InputError
 from lexrl.order import Order, parse
 from lexrl.run import settings, trees
 from lexrl.train import keys
+from lexrl.train.evaluate import begun
 from lexrl.train.keys import Purpose
 from lexrl.train.population import number
 from lexrl.types import Discrete, Spec
@@ -35,6 +36,8 @@ class Policy:
     seed: int
     _draws: Iterator[int] = dataclasses.field(default_factory=itertools.count, repr=False, compare=False)
     """Numbers the actions that were drawn at random."""
+    _episodes: Iterator[int] = dataclasses.field(default_factory=itertools.count, repr=False, compare=False)
+    """Numbers the episodes that mixtures were asked to play."""
 
     def predict(
         self,
@@ -47,8 +50,9 @@ class Policy:
 
         Args:
             observation: one, or several along a first axis.
-            state: handed back as it is: these policies remember nothing.
-            episode_start: not needed.
+            state: what came back with the action before. Only mixtures need it: the number of the episode, for which
+                one of their parts was drawn. Others hand it back as it is.
+            episode_start: an episode begins here; a mixture then draws anew.
             deterministic: the greedy action, always the same one; else one is drawn, the next of a sequence that is
                 the same each time the policy is loaded.
         """
@@ -56,8 +60,18 @@ class Policy:
         single = seen.ndim == len(self._shape)
         several = seen[None] if single else seen
         number = np.uint32(0 if deterministic else next(self._draws))
-        actions = np.asarray(_predict(self._numbers, self.state, several, np.uint32(self.seed), number, deterministic))
+        learner = self.state
+        if hasattr(self.algorithm, "begin"):
+            state = next(self._episodes) if state is None or np.any(episode_start) else state
+            learner = self.begun(state).state
+        actions = np.asarray(_predict(self._numbers, learner, several, np.uint32(self.seed), number, deterministic))
         return (np.asarray(actions[0]) if single else actions), state
+
+    def begun(self, episode: int) -> "Policy":
+        """The policy that plays an episode of a given number: of a mixture, one part is drawn for it."""
+        if not hasattr(self.algorithm, "begin"):
+            return self
+        return dataclasses.replace(self, state=begun(self._numbers, self.state, self.seed, episode))
 
     def act(self, observation: Any, key: Array) -> np.ndarray:
         """The greedy action with a key of one's own: where several actions are as good, it picks among them."""

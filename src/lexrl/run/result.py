@@ -13,9 +13,10 @@ import numpy as np
 from lexrl import exact, lex, replay
 from lexrl.errors import InputError
 from lexrl.momdp import MOMDP
+from lexrl.report.runs import objectives
 from lexrl.run.plan import Run, on_host
 from lexrl.run.policy import Policy
-from lexrl.train import host
+from lexrl.train import outing
 from lexrl.train.compiled import Seat
 from lexrl.train.evaluate import Evaluation, evaluate
 from lexrl.train.population import Population
@@ -45,7 +46,7 @@ class Result:
     def policies(self) -> tuple[Policy, ...]:
         """Each seed's policy, to use or to save."""
         each = self.run.algorithm if isinstance(self.run.algorithm, Sequence) else [self.run.algorithm] * len(self)
-        states = jax.tree.map(np.asarray, jax.jit(jax.vmap(replay.emptied))(self.seats.learner))
+        states = jax.tree.map(np.asarray, _without_memory(self.seats.learner))
         spec = self.run.order.spec(self.people.spec)
         return tuple(
             Policy(one, jax.tree.map(lambda leaf, i=i: leaf[i], states), spec, self.run.order, seed)
@@ -70,7 +71,7 @@ class Result:
     ) -> Evaluation:
         """Play fresh episodes with every seed's policy."""
         if on_host(self.run.env):
-            return host.evaluate(
+            return outing.evaluate(
                 self.people, self.run.env, self.seats.learner, episodes=episodes, gamma=gamma, greedy=greedy
             )
         return evaluate(self.people, self.seats.learner, episodes=episodes, gamma=gamma, greedy=greedy)
@@ -94,12 +95,14 @@ class Result:
                 )
         return rows
 
-    def plot(self) -> Any:
+    def plot(self, title: str | None = None) -> Any:
         """The learning curves: a notebook shows them, `.save("curves.svg")` keeps them, `.figure` is matplotlib's."""
         from lexrl.report import plots  # matplotlib takes its time to import
 
-        names = [str(objective) for objective in self.run.order.objectives]
-        return plots.learning_curves(self.steps, self.metrics["return"], names, str(self.run))
+        names = [str(objective) for objective in objectives(self.run.order)]
+        return plots.learning_curves(
+            self.steps, self.metrics["return"], names, str(self.run) if title is None else title
+        )
 
     def __len__(self) -> int:
         """How many seeds."""
@@ -131,3 +134,7 @@ class Result:
             text = f"{known.mean():.4g} (seeds: {known.min():.4g} to {known.max():.4g})" if len(known) else "no episode"
             shown.append((objective.name, text))
         return shown
+
+
+_without_memory = jax.jit(jax.vmap(replay.emptied))
+"""Learners as policies keep them."""

@@ -11,6 +11,7 @@ import importlib
 import math
 from typing import Any
 
+import equinox as eqx
 import numpy as np
 
 from lexrl.errors import InputError
@@ -28,7 +29,7 @@ def encode(value: Any) -> Any:
     if getattr(value, "recipe", None) is not None:
         make, given = value.recipe
         return {"call": _name(make), **{key: encode(part) for key, part in given.items()}}
-    if hasattr(value, "recipe"):
+    if hasattr(value, "recipe") and not isinstance(value, eqx.Module):
         return {"yours": f"{_name(type(value))} around a function"}
     if hasattr(value, "_fields") or dataclasses.is_dataclass(value):
         if not type(value).__module__.startswith("lexrl."):
@@ -45,14 +46,23 @@ def encode(value: Any) -> Any:
 
 def decode(value: Any) -> Any:
     """What `encode` was given; lists become tuples."""
+    try:
+        return _decoded(value)
+    except InputError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"The settings in the file do not fit ({error}); use the version they are from.") from error
+
+
+def _decoded(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(decode(part) for part in value)
+        return tuple(_decoded(part) for part in value)
     if not isinstance(value, dict):
         return value
     if "float" in value:
         return float(value["float"])
     if "dict" in value:
-        return {key: decode(part) for key, part in value["dict"].items()}
+        return {key: _decoded(part) for key, part in value["dict"].items()}
     if "array" in value:
         return _unpacked(value)
     if "yours" in value:
@@ -60,9 +70,8 @@ def decode(value: Any) -> Any:
             f"This run used {value['yours']}, which is not part of lexrl and so cannot be read from a file; "
             "give it again, as in lexrl.resume(folder, env=...)."
         )
-    built = "class" in value
-    make = _class(value["class"]) if built else _builder(value.get("call"))
-    return make(**{name: decode(part) for name, part in value.items() if name not in ("class", "call")})
+    make = _class(value["class"]) if "class" in value else _builder(value.get("call"))
+    return make(**{name: _decoded(part) for name, part in value.items() if name not in ("class", "call")})
 
 
 def _fields(value: Any) -> list[str]:

@@ -21,7 +21,7 @@ from lexrl.errors import InputError
 from lexrl.order import Order
 from lexrl.train import keys
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Population, Worlds, over_members, population, rewards, traced_once
+from lexrl.train.population import Population, over_members, rewards, traced_once
 from lexrl.types import Algorithm, Env, Metrics, Numbers, State, Transition
 
 
@@ -75,21 +75,6 @@ class Chunk(NamedTuple):
     """Members that have stopped, and why."""
 
 
-def train(
-    algorithm: Algorithm | Sequence[Algorithm],
-    env: Env | Worlds,
-    order: Order,
-    seeds: Sequence[int],
-    steps: int,
-    *,
-    chunks: int = 50,
-    devices: Sequence[Any] | None = None,
-) -> Iterator[Chunk]:
-    """Train one learner for each seed for `steps` environment steps, yielding after each of `chunks` parts."""
-    people = population(algorithm, env, order, seeds, devices)
-    yield from advance(people, start(people), steps, chunks=chunks)
-
-
 def start(people: Population) -> Seat:
     """Every member before its first step."""
     return _start(people.share, people.algorithms, people.env, people.seeds, spec=order_spec(people), **people.static)
@@ -97,8 +82,7 @@ def start(people: Population) -> Seat:
 
 def advance(people: Population, seats: Seat, steps: int, *, chunks: int = 50) -> Iterator[Chunk]:
     """Go on from `seats` until each member has taken `steps` steps in all."""
-    if steps < 1 or chunks < 1:
-        raise InputError(f"Training for {steps} steps in {chunks} parts cannot be; both must be 1 or more.")
+    check_length(steps, chunks)
     per_iteration = people.algorithms.rollout * people.algorithms.worlds
     done = int(np.asarray(seats.iteration)[: people.size].max())
     for stop in stops(-(-steps // per_iteration), chunks, done):
@@ -112,9 +96,21 @@ def advance(people: Population, seats: Seat, steps: int, *, chunks: int = 50) ->
         yield Chunk(done * per_iteration, seats, summary(tally, people.order), faults)
 
 
+def check_length(steps: int, chunks: int) -> None:
+    """Complain about training that cannot be."""
+    if steps < 1 or chunks < 1:
+        raise InputError(f"Training for {steps} steps in {chunks} parts cannot be; both must be 1 or more.")
+
+
 def stops(total: int, chunks: int, done: int = 0) -> list[int]:
-    """Where chunks end, in iterations: as even as can be, whatever was done before."""
-    return sorted({-(-total * (part + 1) // chunks) for part in range(chunks)} - set(range(done + 1)))
+    """Where chunks end, in iterations: as even as can be, whatever was done before.
+
+    Of ten chunks or more the first is a tenth as long as it would be, so that who watches soon sees something.
+    """
+    early = -(-total // (10 * chunks)) if chunks >= 10 else 0
+    rest, parts = total - early, chunks - (early > 0)
+    ends = {early + -(-rest * (part + 1) // parts) for part in range(parts)} | {early}
+    return sorted(ends - set(range(done + 1)))
 
 
 def order_spec(people: Population) -> Any:
@@ -283,5 +279,5 @@ def summary(tally: Tally, order: Order) -> dict[str, np.ndarray]:
         }
         for name, total in tally.metrics.items():
             mean = np.asarray(total) / tally.updates.reshape(-1, *[1] * (total.ndim - 1))
-            means[name] = order.unsigned(mean) if name in OF_RETURNS else mean
+            means[name] = order.unsigned(mean) if name in OF_RETURNS and mean.ndim == 2 else mean
     return {"episodes": np.asarray(tally.episodes), **means}

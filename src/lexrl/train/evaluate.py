@@ -35,8 +35,7 @@ def evaluate(
     greedy: bool = True,
 ) -> Evaluation:
     """Play `episodes` episodes with each member's policy, with randomness that training never sees."""
-    if episodes < 1:
-        raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
+    check_episodes(episodes)
     m = len(people.order.objectives)
     discount = jnp.broadcast_to(jnp.asarray(gamma, jnp.float32), (m,))
     played = _play(
@@ -54,6 +53,12 @@ def evaluate(
     return Evaluation(people.order.unsigned(returns), people.order.unsigned(discounted), lengths)
 
 
+def check_episodes(episodes: int) -> None:
+    """Complain about a number of episodes that cannot be played."""
+    if episodes < 1:
+        raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
+
+
 @partial(jax.jit, static_argnames=("episodes", "greedy", "own_world", "columns", "signs", "mesh"))
 def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, own_world, columns, signs, mesh):
     def one(algorithm: Algorithm, env: Env, seed: Array, learner: State, gamma: Array) -> Any:
@@ -62,13 +67,14 @@ def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, o
                 keys.stream(seed, purpose, number)
                 for purpose in (Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP, Purpose.EVALUATE_RESET)
             )
+            player = begun(algorithm, learner, seed, number)
 
             def goes_on(carry: Any) -> Array:
                 return carry[-1]
 
             def turn(carry: Any) -> Any:
                 world, obs, time, total, worth, weight, _ = carry
-                action = algorithm.act(learner, obs, keys.at(act, time), greedy=greedy)
+                action = algorithm.act(player, obs, keys.at(act, time), greedy=greedy)
                 answer = env.step(world, action, keys.at(step, time))
                 reward = rewards(answer.signals, columns, signs)
                 on = (answer.discount > 0) & (time + 1 < env.spec.max_steps)
@@ -86,3 +92,10 @@ def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, o
 
     shared = (False, not own_world, False, False, True)
     return over_members(one, mesh, shared)(share, algorithms, env, seeds, learners, gamma)
+
+
+def begun(algorithm: Any, learner: State, seed: Any, episode: Any) -> State:
+    """The state that plays an episode: where the policy is a mixture, one of its parts is drawn for it."""
+    if not hasattr(algorithm, "begin"):
+        return learner
+    return algorithm.begin(learner, keys.at(keys.stream(seed, Purpose.EVALUATE_BEGIN, episode), 0))

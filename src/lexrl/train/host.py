@@ -20,14 +20,14 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs.crowd import Crowd, Keys
-from lexrl.errors import InputError
-from lexrl.order import Order
+from lexrl.envs.several import Worlds
 from lexrl.train import contract, crowds, keys
 from lexrl.train.compiled import (
     Chunk,
     Fault,
     Seat,
     Tally,
+    check_length,
     complaints,
     each_world,
     fault_of_state,
@@ -36,10 +36,9 @@ from lexrl.train.compiled import (
     stops,
     summary,
 )
-from lexrl.train.evaluate import Evaluation
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Population, Worlds, population
-from lexrl.types import Algorithm, Spec, Transition
+from lexrl.train.population import Population
+from lexrl.types import Spec, Transition
 
 
 class Member(NamedTuple):
@@ -63,10 +62,6 @@ class Member(NamedTuple):
         """An action for every world."""
         return np.asarray(_act(self.algorithm, self.acting, learner, obs, np.uint32(time)))
 
-    def play(self, learner: Any, obs: Any, episodes: Any, times: Any, *, greedy: bool) -> np.ndarray:
-        """An action for every world, in episodes that are only watched."""
-        return np.asarray(_watched(self.algorithm, self.seed, learner, obs, episodes, times, greedy=greedy))
-
     def update(self, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
         return _update(self.algorithm, self.updating, seat.learner, seat.iteration, seat.fault, rollout)
 
@@ -79,37 +74,22 @@ class Member(NamedTuple):
         return lambda: _keys(self.seed, purpose, np.asarray(worlds, np.uint32), np.asarray(times, np.uint32))
 
 
-def train(
-    algorithm: Algorithm | Sequence[Algorithm],
-    env: Any,
-    order: Order,
-    seeds: Sequence[int],
-    steps: int,
-    *,
-    chunks: int = 50,
-) -> Iterator[Chunk]:
-    """Train one learner for each seed for `steps` environment steps, yielding after each of `chunks` parts."""
-    people = population(algorithm, env, order, seeds)
-    yield from advance(people, env, start(people, env), steps, chunks=chunks)
-
-
 def start(people: Population, env: Any) -> Seat:
     """Every member before its first step. Worlds that are not in JAX are not made yet: what they show is all 0."""
-    return _together(people, [_first(one, _world(env, i), people) for i, one in enumerate(_everyone(people))])
+    return _together(people, [_first(one, _world(env, i), people) for i, one in enumerate(everyone(people))])
 
 
 def advance(people: Population, env: Any, seats: Seat, steps: int, *, chunks: int = 50) -> Iterator[Chunk]:
     """Go on from `seats` until each member has taken `steps` steps in all."""
-    if steps < 1 or chunks < 1:
-        raise InputError(f"Training for {steps} steps in {chunks} parts cannot be; both must be 1 or more.")
-    everyone, each = _everyone(people), _apart(seats, people.size)
+    check_length(steps, chunks)
+    members, each = everyone(people), apart(seats, people.size)
     per_iteration = people.algorithms.rollout * people.algorithms.worlds
     done = max(int(seat.iteration) for seat in each)
     ends = stops(-(-steps // per_iteration), chunks, done)
     with contextlib.ExitStack() as stack:
-        lives = [_revived(stack, one, _world(env, i), each[i]) for i, one in enumerate(everyone)] if ends else []
+        lives = [_revived(stack, one, _world(env, i), each[i]) for i, one in enumerate(members)] if ends else []
         for stop in ends:
-            parts = [_chunk(one, people.spec, *life, stop - done) for one, life in zip(everyone, lives, strict=True)]
+            parts = [_chunk(one, people.spec, *life, stop - done) for one, life in zip(members, lives, strict=True)]
             lives = [(crowd, seat) for (crowd, _), (seat, _) in zip(lives, parts, strict=True)]
             done, together = stop, _together(people, [seat for seat, _ in parts])
             tally = jax.tree.map(lambda *leaves: np.stack(leaves), *[tally for _, tally in parts])
@@ -118,26 +98,10 @@ def advance(people: Population, env: Any, seats: Seat, steps: int, *, chunks: in
             yield Chunk(done * per_iteration, together, summary(tally, people.order), faults)
 
 
-def evaluate(
-    people: Population, env: Any, learners: Any, *, episodes: int = 100, gamma: Any = 1.0, greedy: bool = True
-) -> Evaluation:
-    """`lexrl.train.evaluate.evaluate` for a world that is stepped from Python."""
-    if episodes < 1:
-        raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
-    discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(people.order.objectives),))
-    each = [jax.device_put(learner) for learner in _apart(learners, people.size)]
-    with contextlib.closing(crowds.alive(env, people.algorithms.worlds)) as crowd:
-        played = [
-            _play(one, people.spec, crowd, learner, episodes, discount, greedy)
-            for one, learner in zip(_everyone(people), each, strict=True)
-        ]
-    returns, discounted, lengths = (np.stack(part) for part in zip(*played, strict=True))
-    return Evaluation(people.order.unsigned(returns), people.order.unsigned(discounted), lengths)
-
-
-def _everyone(people: Population) -> list[Member]:
+def everyone(people: Population) -> list[Member]:
+    """Each member on its own."""
     columns = people.order.columns(people.spec.objectives)
-    each = _apart((people.algorithms, people.seeds), people.size)
+    each = apart((people.algorithms, people.seeds), people.size)
     placed = [jax.device_put(one) for one in each]
     return [
         Member(algorithm, seed, columns, people.order.signs, *_streams(seed, algorithm.worlds))
@@ -149,7 +113,7 @@ def _world(env: Any, place: int) -> Any:
     return env.one(place) if isinstance(env, Worlds) else env
 
 
-def _apart(stacked: Any, count: int) -> list[Any]:
+def apart(stacked: Any, count: int) -> list[Any]:
     """Trees of every member, as NumPy arrays."""
     arrays = jax.tree.map(np.asarray, stacked)
     return [jax.tree.map(lambda leaf, place=place: leaf[place], arrays) for place in range(count)]
@@ -196,22 +160,23 @@ def _revived(stack: contextlib.ExitStack, one: Member, env: Any, seat: Seat) -> 
 
 def _chunk(one: Member, spec: Spec, crowd: Any, seat: Seat, iterations: int) -> tuple[Seat, Tally]:
     """As many iterations as asked for; a member that has met a NaN does nothing, and keeps what it was before."""
-    before, tally = seat, _silence(one, spec, seat)
     if int(seat.fault.step) >= 0:
-        return seat, tally
+        return seat, _silence(one, spec, seat)
+    before, tally = seat, None
     for _ in range(iterations):
         seat, more = _iterate(one, spec, crowd, seat)
-        tally = jax.tree.map(np.add, tally, more)
+        tally = jax.tree.map(np.add, jax.tree.map(np.zeros_like, more) if tally is None else tally, more)
         if int(seat.fault.step) >= 0:
             break
     seat = seat._replace(world=crowd.state, fault=fault_of_state(seat, one.algorithm))
     if int(seat.fault.step) >= 0:
         seat = before._replace(fault=seat.fault, iteration=seat.iteration)
+    assert tally is not None
     return seat, tally
 
 
 def _silence(one: Member, spec: Spec, seat: Seat) -> Tally:
-    """What a member has to tell before anything has happened."""
+    """What a member that has stopped has to tell: nothing, in the shapes of the others."""
     t, n, m = one.algorithm.rollout, one.algorithm.worlds, len(one.columns)
     seen, chosen, numbers = (
         crowds.blank(spec.observation, t, n),
@@ -261,68 +226,6 @@ def _step(one: Member, spec: Spec, crowd: Crowd, seat: Seat, time: int) -> tuple
     return seat._replace(obs=obs, clock=clock, earned=earned), seen, counts
 
 
-class Outing(NamedTuple):
-    """Episodes so far, one for each world."""
-
-    total: np.ndarray
-    """`[N, M]`: what they paid."""
-    worth: np.ndarray
-    """`[N, M]`: the same with discounts."""
-    clock: np.ndarray
-    weight: np.ndarray
-    """`[N, M]`: what the next reward counts."""
-
-    @staticmethod
-    def new(n: int, m: int) -> "Outing":
-        zeros = np.zeros((n, m), np.float32)
-        return Outing(zeros, zeros, np.zeros(n, np.int32), zeros + 1)
-
-    def after(self, reward: np.ndarray, gamma: np.ndarray) -> "Outing":
-        """One step later."""
-        worth = self.worth + self.weight * reward
-        return Outing(self.total + reward, worth, self.clock + np.int32(1), self.weight * gamma)
-
-    def anew(self, which: np.ndarray) -> "Outing":
-        """Some of them from the beginning."""
-        fresh = Outing.new(*self.total.shape)
-        return Outing(
-            *(
-                np.where(which.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-                for new, old in zip(fresh, self, strict=True)
-            )
-        )
-
-
-def _play(
-    one: Member, spec: Spec, crowd: Crowd, learner: Any, episodes: int, gamma: np.ndarray, greedy: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What each episode paid, without and with discount, and its length.
-
-    Worlds play side by side. One that is through goes on with the next episode; those beyond the last do not count.
-    """
-    n = one.algorithm.worlds
-    number, upcoming, so_far = np.arange(n), n, Outing.new(n, len(gamma))
-    outcomes: dict[int, tuple[Any, ...]] = {}
-    obs = crowd.reset(np.ones(n, bool), one.keys(Purpose.EVALUATE_RESET, number, 0))
-    contract.check_seen(spec, obs[0], "reset")
-    while True:
-        actions = one.play(learner, obs, number, so_far.clock, greedy=greedy)
-        answers = crowd.step(actions, one.keys(Purpose.EVALUATE_STEP, number, so_far.clock))
-        contract.check_answers(spec, answers)
-        obs, so_far = answers.obs, so_far.after(one.rewards(answers.signals), gamma)
-        last = (answers.discount == 0) | (so_far.clock >= spec.max_steps) | answers.cut
-        outcomes |= {int(number[i]): tuple(part[i] for part in so_far[:3]) for i in np.flatnonzero(last)}
-        if outcomes.keys() >= set(range(episodes)):
-            break
-        if last.any():
-            number = np.where(last, upcoming - 1 + np.cumsum(last), number)
-            upcoming += int(last.sum())
-            obs = crowds.renewed(crowd, last, obs, one.keys(Purpose.EVALUATE_RESET, number, 0))
-            so_far = so_far.anew(last)
-    returns, discounted, lengths = zip(*(outcomes[episode] for episode in range(episodes)), strict=True)
-    return np.array(returns), np.array(discounted), np.array(lengths)
-
-
 @partial(jax.jit, static_argnames="spec")
 def _init(algorithm: Any, seed: Array, spec: Spec) -> Any:
     return algorithm.init(spec, keys.stream(seed, Purpose.INIT))
@@ -337,14 +240,6 @@ def _streams(seed: Array, worlds: int) -> tuple[Array, Array]:
 def _act(algorithm: Any, streams: Array, learner: Any, obs: Array, time: Array) -> Array:
     act = each_world(lambda obs, key: algorithm.act(learner, obs, key), algorithm.worlds)
     return act(obs, keys.at(streams, time))
-
-
-@partial(jax.jit, static_argnames="greedy")
-def _watched(
-    algorithm: Any, seed: Array, learner: Any, obs: Array, episodes: Array, times: Array, *, greedy: bool
-) -> Array:
-    act = each_world(lambda obs, key: algorithm.act(learner, obs, key, greedy=greedy), algorithm.worlds)
-    return act(obs, _addressed(seed, Purpose.EVALUATE_ACT, episodes, times))
 
 
 @jax.jit
@@ -366,10 +261,10 @@ def _update(
 
 @partial(jax.jit, static_argnames="purpose")
 def _keys(seed: Array, purpose: Purpose, worlds: Array, times: Array) -> Array:
-    return _addressed(seed, purpose, worlds, times)
+    return addressed(seed, purpose, worlds, times)
 
 
-def _addressed(seed: Array, purpose: Purpose, worlds: Array, times: Array) -> Array:
+def addressed(seed: Array, purpose: Purpose, worlds: Array, times: Array) -> Array:
     """The key of each world, at a time for all or one each."""
     return jax.vmap(lambda world, time: keys.at(keys.stream(seed, purpose, world), time))(
         worlds, jnp.broadcast_to(times, worlds.shape)

@@ -31,6 +31,7 @@ class Purpose(enum.IntEnum):
     EVALUATE_ACT = 6
     EVALUATE_STEP = 7
     PREDICT = 8
+    EVALUATE_BEGIN = 9
 
 
 def stream(seed: Any, purpose: Purpose, world: Any = 0) -> Array:

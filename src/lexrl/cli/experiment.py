@@ -1,0 +1,89 @@
+"""`lexrl experiment NAME`: the paper's experiments, planned, run and written down."""
+
+import dataclasses
+import pathlib
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import tyro
+from rich.table import Table
+
+from lexrl.cli.show import Place, complain, console, next_commands
+from lexrl.cli.train import stopping
+from lexrl.experiments import EXPERIMENTS, Size, jobs, pace, perform, planned, write
+from lexrl.experiments.jobs import Job
+
+Name = Literal["scaling", "safety", "slack", "pb-settings", "policies", "all"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ExperimentCommand:
+    """Repeat an experiment of the paper; what is finished is not run again, what was stopped goes on."""
+
+    name: tyro.conf.Positional[Name]
+    """Which one: how learning time scales, safety, LDQN's slack, settings of PB-LRL, pictures of policies; or all."""
+    size: Size = "laptop"
+    """For a first look, for minutes on two cores, or as in the paper."""
+    out: Place = None
+    """Folder for runs and results, by default experiments/SIZE."""
+    dry_run: bool = False
+    """Only say what would be run, and how long it would take."""
+
+
+def experiment(command: ExperimentCommand) -> None:
+    """`lexrl experiment NAME`"""
+    names = list(EXPERIMENTS) if command.name == "all" else [command.name]
+    root = command.out or pathlib.Path("experiments") / command.size
+    todo = [job for job in planned(names, command.size) if not jobs.is_finished(root, job)]
+    _show_plan(names, command.size, root, todo)
+    if command.dry_run:
+        return
+    why = _run(names, command.size, root, len(todo))
+    for name in names:
+        folder = write(name, command.size, root, why)
+        console.print(f"{name}: written to [bold]{folder}[/bold].")
+    next_commands((f"lexrl report {root}", "all of it on one page"))
+
+
+def _show_plan(names: Sequence[str], size: Size, root: pathlib.Path, todo: Sequence[Job]) -> None:
+    every = planned(names, size)
+    table = Table(box=None, title=f"{', '.join(names)}: {len(every)} runs in {root}", title_justify="left")
+    for column in ("run", "seeds", "steps", "about"):
+        table.add_column(column, justify="left" if column == "run" else "right")
+    waiting = {job.name for job in todo}
+    for job in every:
+        seconds = pace.estimate(job)
+        about = "finished" if job.name not in waiting else "not known" if seconds is None else _time(seconds)
+        table.add_row(job.name, str(job.seeds), f"{job.steps:,}", about)
+    console.print(table)
+    seconds, unknown = pace.total(todo)
+    also = f", and {unknown} runs that were never measured" if unknown else ""
+    console.print(f"About {_time(seconds)} for the {len(todo)} runs that are left{also}.")
+
+
+def _run(names: Sequence[str], size: Size, root: pathlib.Path, many: int) -> dict[str, str]:
+    """Run what is left; gives what could not be run, and why."""
+    why: dict[str, str] = {}
+    number, begun = 1, time.monotonic()
+    with stopping() as asked:
+        for event in perform(names, size, root):
+            if event.over:
+                seconds = time.monotonic() - begun
+                said = f"{_time(seconds)}" if event.result is not None else event.why
+                console.print(f"{number}/{many} {event.job.name}: {said}", markup=False)
+                number, begun = number + 1, time.monotonic()
+            if event.result is None:
+                why[event.job.name] = event.why
+            if asked():
+                break
+        signal = asked()
+    if signal:
+        complain("stopped; the same command goes on where it was.", 128 + signal)
+    return why
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,149 @@
+"""The paper's experiments, one file each: `runs(size)` says what is run, `summarise(done)` what came of it.
+
+root/runs/...                         the runs, shared by all experiments of a size
+root/EXPERIMENT/experiment.json       what is shown: curves, tables, rankings, claims
+root/EXPERIMENT/figures/...           pictures
+"""
+
+import datetime
+import os
+import pathlib
+import platform
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from lexrl import store
+from lexrl.errors import InputError
+from lexrl.experiments import jobs, pace, pb_settings, policies, safety, scaling, slack
+from lexrl.experiments.jobs import Finished, Job
+from lexrl.report import form
+from lexrl.run import Result, disk
+
+Size = Literal["smoke", "laptop", "paper"]
+
+
+class Experiment(Protocol):
+    """A file of this package."""
+
+    TITLE: str
+    QUESTION: str
+
+    def runs(self, size: str) -> list[Job]: ...
+    def summarise(self, done: Sequence[Finished]) -> list[dict[str, Any]]: ...
+
+
+EXPERIMENTS: dict[str, Any] = {
+    "scaling": scaling,
+    "safety": safety,
+    "slack": slack,
+    "pb-settings": pb_settings,
+    "policies": policies,
+}
+
+
+class Event(NamedTuple):
+    """Something that happened while an experiment ran."""
+
+    job: Job
+    result: Result | None
+    """So far; None: the job could not be run."""
+    over: bool
+    why: str = ""
+
+
+def perform(names: Sequence[str], size: Size, root: pathlib.Path) -> Iterator[Event]:
+    """Run what is not finished of some experiments; a run that cannot be is told, and the others go on."""
+    for job in planned(names, size):
+        try:
+            if jobs.is_finished(root, job):
+                continue
+            watch, result = pace.Watch(job), None
+            for result in jobs.execute(root, job):
+                watch.see(int(result.steps[-1]))
+                yield Event(job, result, over=False)
+            watch.keep()
+            yield Event(job, result, over=True)
+        except InputError as error:
+            yield Event(job, None, over=True, why=str(error))
+
+
+def planned(names: Sequence[str], size: Size) -> list[Job]:
+    """The runs of some experiments, each once."""
+    return list({job.name: job for name in names for job in EXPERIMENTS[name].runs(size)}.values())
+
+
+def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None = None) -> pathlib.Path:
+    """Write what an experiment shows, from the runs that are finished; gives its folder.
+
+    `why` tells, by a job's name, why it could not be run.
+    """
+    experiment: Experiment = EXPERIMENTS[name]
+    all_of_them = experiment.runs(size)
+    done, missing = jobs.collect(root, all_of_them)
+    if not done:
+        raise InputError(f"No run of the experiment {name!r} is finished in {str(root)!r}: there is nothing to show.")
+    folder = root / name
+    content = {
+        "format": form.FORMAT,
+        "experiment": name,
+        "place": list(EXPERIMENTS).index(name),
+        "size": size,
+        "title": experiment.TITLE,
+        "question": experiment.QUESTION,
+        "command": f"lexrl experiment {name} --size {size}",
+        "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "seconds": round(sum(one.summary["seconds"] for one in done), 1),
+        "versions": disk.versions(),
+        "machine": {"cores": os.cpu_count(), "system": platform.platform()},
+        "commit": commit(),
+        "runs": _runs(all_of_them, done, missing | (why or {})),
+        "sections": [_with_files(section, folder) for section in experiment.summarise(done)],
+    }
+    store.write_json(folder / form.FILE, content)
+    return folder
+
+
+def _runs(all_of_them: Sequence[Job], done: Sequence[Finished], missing: dict[str, str]) -> list[dict[str, Any]]:
+    """Every run, with its state."""
+    by_name = {one.job.name: one for one in done}
+    rows = []
+    for job in all_of_them:
+        one = by_name.get(job.name)
+        stopped = [] if one is None else list(one.summary["stopped"].values())
+        rows.append(
+            {
+                "folder": f"../{jobs.RUNS}/{job.name}",
+                "label": job.label,
+                "seeds": job.seeds,
+                "steps": job.steps,
+                "seconds": None if one is None else one.summary["seconds"],
+                "state": "missing" if one is None else "failed" if stopped else "finished",
+                "why": missing.get(job.name, " ".join(stopped)),
+            }
+        )
+    return rows
+
+
+def _with_files(section: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]:
+    """The section, its pictures written to files."""
+    if section["kind"] != "pictures":
+        return section
+    pictures = []
+    for picture in section["pictures"]:
+        file = f"figures/{picture['name']}.png"
+        store.write_bytes(folder / file, picture["png"])
+        pictures.append({"file": file, "alt": picture["alt"], "label": picture["label"]})
+    return section | {"pictures": pictures}
+
+
+def commit() -> str:
+    """The commit that lexrl is at, if it is a working copy."""
+    here = pathlib.Path(__file__).parent
+    try:
+        asked = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return asked.stdout.strip()

@@ -1,0 +1,80 @@
+"""E5, pictures of the policies of E2: ten episodes of each seed, one panel for each.
+
+CartSafe: the path of the cart's body and of the pole's tip. GridNav: the path through the grid.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lexrl.envs import CartSafe, GridNav, SoFar
+from lexrl.envs.cart_safe import HALF_LENGTH, SAFE, TRACK
+from lexrl.experiments import safety
+from lexrl.experiments.jobs import Finished, Job
+from lexrl.experiments.sections import Section
+from lexrl.report import routes
+from lexrl.run import load
+from lexrl.train.paths import paths
+
+TITLE = "Policies: what was learned, in pictures"
+QUESTION = "What do the policies of the safety experiment do?"
+EPISODES = 10
+
+
+def runs(size: str) -> list[Job]:
+    """Those of the safety experiment."""
+    return safety.runs(size)
+
+
+def summarise(done: Sequence[Finished]) -> list[Section]:
+    """One picture for each learner: a panel for each seed."""
+    sections = []
+    for world in dict.fromkeys(one.job.tags["world"] for one in done):
+        for kind in dict.fromkeys(one.job.tags["preset"] for one in done):
+            here = [one for one in done if (one.job.tags["world"], one.job.tags["preset"]) == (world, kind)]
+            if here:
+                sections.append(_pictures(world, kind, here))
+    return sections
+
+
+def _pictures(world: str, kind: str, here: Sequence[Finished]) -> Section:
+    what = (
+        "The path of the cart's body (green) and of the pole's tip (orange); the cart is safe between the dotted lines."
+        if world == "cart-safe"
+        else "The path through the grid (orange) from the start, bottom right; the goal is green, obstacles are grey."
+    )
+    return {
+        "kind": "pictures",
+        "name": f"{world}-{kind}-policies",
+        "title": f"{safety.TITLES[world]}, {kind} settings",
+        "caption": f"{EPISODES} episodes of each seed's greedy policy. {what}",
+        "pictures": [_picture(one) for one in here],
+    }
+
+
+def _picture(one: Finished) -> dict[str, Any]:
+    result = load(one.found.path, one.job.build())
+    world = result.run.env
+    seen = paths(result.people, result.seats.learner, EPISODES).seen
+    inside = world.world if isinstance(world, SoFar) else world
+    titles = [f"seed {seed}" for seed in result.run.seeds]
+    if isinstance(inside, CartSafe):
+        body, tip = cart(seen, inside.trigonometric)
+        picture = routes.cart(body, tip, titles, SAFE, TRACK)
+    else:
+        assert isinstance(inside, GridNav)
+        # A world that shows what was spent numbers pairs of a cell and a sum.
+        cells = seen // (int(np.prod(world.counts)) if isinstance(world, SoFar) else 1)
+        picture = routes.grid(cells, titles, inside.size, np.asarray(inside.obstacles), int(inside.goal))
+    label = one.job.label
+    name = one.job.name.replace("/", "-")
+    return {"label": label, "alt": f"Paths of {label}, {len(titles)} seeds", "name": name, "png": picture}
+
+
+def cart(seen: np.ndarray, trigonometric: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where the cart's body and the pole's tip are, `[..., 2]` each, from observations."""
+    place = seen[..., 0]
+    sine, cosine = (seen[..., 3], seen[..., 2]) if trigonometric else (np.sin(seen[..., 2]), np.cos(seen[..., 2]))
+    body = np.stack([place, np.zeros_like(place)], axis=-1)
+    return body, body + 2 * HALF_LENGTH * np.stack([sine, cosine], axis=-1)

@@ -1,0 +1,244 @@
+"""The experiments: what they plan, what they conclude from known numbers, and that they run, stop, go on and reuse."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import cli, store
+from lexrl.experiments import EXPERIMENTS, jobs, pace, pb_settings, perform, planned, safety, scaling, slack, write
+from lexrl.experiments.jobs import Finished
+from lexrl.report.runs import Found
+from lexrl.report.scaling import fit
+
+SIZES = ("smoke", "laptop", "paper")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """Speeds are remembered here, not in the user's cache."""
+    monkeypatch.setattr(pace, "_own", lambda: tmp_path / "speeds.json")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_name_stands_for_one_run(size):
+    """Experiments share runs by their names: the same name must mean the same settings."""
+    told = {}
+    for experiment in EXPERIMENTS.values():
+        for job in experiment.runs(size):
+            assert told.setdefault(job.name, job.told) == job.told
+    assert len(planned(list(EXPERIMENTS), size)) == len(told)
+
+
+def test_the_papers_sizes():
+    found = scaling.runs("paper")
+    assert {job.tags["states"] for job in found} == {256, 512}
+    assert {job.tags["objectives"] for job in found} == {1, 2, 4, 8, 16}
+    assert {job.seeds for job in found} == {30}
+    nine = {job.tags["algorithm"] for job in safety.runs("paper")}
+    assert nine == {"ldqn", "la2c", "lppo", "rcpo", "appropo", "var-ac", "dqn", "a2c", "random"}
+    assert {job.seeds for job in safety.runs("paper")} == {10}
+    tolerances = {job.tags["tolerance"] for job in slack.runs("paper")}
+    assert tolerances == {0.0, 0.2, 0.4, 0.6, 0.8, 1.0}
+    assert len(pb_settings.runs("paper")) == 9
+
+
+def test_the_limits_are_the_papers():
+    found = {job.name: job.algorithm for job in safety.runs("paper")}
+    assert str(found["cart-safe/tuned/rcpo"].limit[0]) == "cost <= 10"
+    assert str(found["grid-nav/paper/appropo"].box) == "reward in 90..100, cost in 0..5"
+    assert str(found["cart-safe/paper/var-ac"].chance[0]) == "cost <= 10 with 0.95"
+
+
+class TestStable:
+    STEPS = np.arange(1, 101) * 10
+
+    def test_from_where_on_the_way_is_done(self):
+        found = scaling.stable(self.STEPS, np.minimum(np.arange(100) / 40, 1.0)[:, None])
+        assert found == self.STEPS[36]  # nine tenths of the way, from 0 to 1 in forty points
+
+    def test_one_that_still_moves_at_the_end_is_not(self):
+        assert np.isnan(scaling.stable(self.STEPS, np.arange(100.0)[:, None]))
+
+    def test_the_slowest_objective_counts_by_its_share_of_the_way(self):
+        quick, slow = np.minimum(np.arange(100) / 10, 1.0), np.minimum(np.arange(100) / 50, 1.0)
+        both = scaling.stable(self.STEPS, np.stack([quick, slow], axis=-1))
+        assert both > 2 * scaling.stable(self.STEPS, quick[:, None])
+
+    def test_known_exponents_are_found(self):
+        """Worlds whose learning takes `20 M^0.5` points, with noise."""
+        rng = np.random.default_rng(0)
+        sizes, found = np.array([1, 2, 4, 8]), []
+        for size in sizes:
+            ramp = np.minimum(np.arange(100) / (20 * size**0.5), 1.0)
+            found.append(scaling.times(self.STEPS, ramp[:, None, None] + 0.1 * rng.normal(size=(100, 30, 1))))
+        power = fit(sizes, found).exponent
+        assert power.middle == pytest.approx(0.5, abs=0.06)  # smoothing shifts short times a little
+        assert 0 < power.high - power.low < 0.15
+
+
+def finished(job, final, **summary):
+    """A job with made-up results, `final [seeds, (cost, reward)]`."""
+    about = {"seeds": list(range(len(final))), "objectives": [["cost", -1], ["reward", 1]], "steps": job.steps}
+    told = {
+        "per_episode": {"cost": final[:, 0].tolist(), "reward": final[:, 1].tolist()},
+        "stopped": {},
+        "seconds": 60.0,
+        **summary,
+    }
+    found = Found(pathlib.Path("nowhere"), about, told)
+    return Finished(job, found, told)
+
+
+def around(cost, reward, seeds=10):
+    rng = np.random.default_rng(0)
+    return np.stack([cost + 0.01 * rng.random(seeds), reward + rng.random(seeds)], axis=1)
+
+
+class TestClaims:
+    def of_cart(self, **levels):
+        done = [
+            finished(safety.job(name.replace("_", "-"), "cart-safe", "tuned", 10, 100), around(*level))
+            for name, level in levels.items()
+        ]
+        return {claim: seen for claim, seen, _ in safety._claims(done)}
+
+    def test_as_the_paper_says(self):
+        seen = self.of_cart(ldqn=(1, 400), la2c=(1, 200), lppo=(1, 100), rcpo=(2, 300), var_ac=(100, 300))
+        assert seen["On CartSafe the lexicographic learners are safe (tuned settings; safe: cost below 10)."] == "yes"
+        assert seen["Of the safe ones LDQN has the most reward (tuned settings)."] == "yes"
+        assert seen["VaR-AC struggles (tuned settings)."] == "yes"
+        assert seen["On Intersection nobody is safer than random."] == "not decidable"
+
+    def test_otherwise(self):
+        seen = self.of_cart(ldqn=(50, 400), la2c=(1, 200), lppo=(1, 500), var_ac=(1, 300))
+        assert seen["On CartSafe the lexicographic learners are safe (tuned settings; safe: cost below 10)."] == "no"
+        assert seen["Of the safe ones LDQN has the most reward (tuned settings)."] == "no"
+        assert seen["VaR-AC struggles (tuned settings)."] == "no"
+
+    def test_alike_is_not_decidable(self):
+        seen = self.of_cart(ldqn=(1, 400), la2c=(1, 400), lppo=(1, 100))
+        assert seen["Of the safe ones LDQN has the most reward (tuned settings)."] == "not decidable"
+
+    def test_a_seed_that_stopped_is_left_out(self):
+        values = around(1, 400)
+        values[3] = 1e9
+        one = finished(safety.job("ldqn", "cart-safe", "tuned", 10, 100), values, stopped={"3": "NaN"})
+        assert jobs.finals(one).max() < 1e3
+
+    @pytest.mark.parametrize(("levels", "seen"), [((0, 1, 2, 3, 4, 5), "yes"), ((0, 0, 0, 5, 5, 5), "no")])
+    def test_a_gradual_slack(self, levels, seen):
+        tuned = [job for job in slack.runs("paper") if job.tags["preset"] == "tuned"]
+        done = [finished(job, around(level, 100 * level)) for job, level in zip(tuned, levels, strict=True)]
+        assert slack._claim("tuned", done)[0][1] == seen
+
+    def test_settings(self):
+        jobs_ = pb_settings.runs("paper")
+        done = [finished(job, around(1, 400 if job.tags.get("family") == "la2c" else 300)) for job in jobs_]
+        assert [seen for _, seen, _ in pb_settings._claims(done)] == ["yes", "yes"]
+
+
+SHORT = {
+    "smoke": {
+        "presets": ("paper",), "seeds": 2, "worlds": ("grid-nav",), "algorithms": ("ldqn", "dqn"), "steps": 2_000,
+        "replayed": 2_000,
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("experiments") / "smoke"
+
+
+class TestRunning:
+    """Two learners on GridNav, with the real programs."""
+
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch):
+        monkeypatch.setattr(safety, "SIZES", SHORT)
+        monkeypatch.setitem(safety.WORLDS, "grid-nav", {"size": 8, "seed": 3})
+
+    def test_stopped_and_taken_up_again(self, root):
+        first = next(perform(["safety"], "smoke", root))
+        assert not first.over
+        assert store.checkpoints(jobs.place(root, first.job))
+        with pytest.raises(lexrl.InputError, match="No run of the experiment 'safety' is finished"):
+            write("safety", "smoke", root)
+        over = [event for event in perform(["safety"], "smoke", root) if event.over]
+        assert [event.job.label for event in over] == ["LDQN", "DQN"]
+        assert not list(perform(["safety"], "smoke", root))  # all is there
+
+    def test_what_is_shown(self, root):
+        folder = write("safety", "smoke", root)
+        content = json.loads((folder / "experiment.json").read_text())
+        kinds = [section["kind"] for section in content["sections"]]
+        assert kinds == ["curves", "table", "ranking", "front", "text", "claims"]
+        assert [run["state"] for run in content["runs"]] == ["finished", "finished"]
+        cost, reward = content["sections"][0]["panels"]
+        assert (cost["title"], reward["title"]) == ("min cost", "max reward")
+        assert len(cost["series"]) == 2
+        front = content["sections"][3]
+        assert len(front["points"]) == 2
+        # No policy is above the exact curve; 1,000 episodes leave a little noise.
+        for point in front["points"]:
+            for x, y in zip(point["x"], point["y"], strict=True):
+                assert y <= np.interp(x, front["curve"]["x"], front["curve"]["y"]) + 1.0
+
+    def test_pictures_of_the_policies(self, root):
+        folder = write("policies", "smoke", root)
+        section = json.loads((folder / "experiment.json").read_text())["sections"][0]
+        assert [picture["label"] for picture in section["pictures"]] == ["LDQN", "DQN"]
+        for picture in section["pictures"]:
+            assert (folder / picture["file"]).read_bytes().startswith(b"\x89PNG")
+
+    def test_a_run_that_fails_is_told_and_the_rest_is_shown(self, root, monkeypatch):
+        real = jobs.is_finished
+
+        def fails(root, job):
+            if job.label == "DQN":
+                raise lexrl.InputError("The disk was eaten.")
+            return real(root, job)
+
+        monkeypatch.setattr(jobs, "is_finished", fails)
+        events = list(perform(["safety"], "smoke", root))
+        assert [(event.job.label, event.why) for event in events] == [("DQN", "The disk was eaten.")]
+        folder = write("safety", "smoke", root, {event.job.name: event.why for event in events})
+        content = json.loads((folder / "experiment.json").read_text())
+        assert [(run["state"], run["why"]) for run in content["runs"]] == [
+            ("finished", ""),
+            ("missing", "The disk was eaten."),
+        ]
+
+    def test_other_settings_are_not_mistaken_for_these(self, root):
+        job = dataclasses.replace(safety.runs("smoke")[0], steps=77)
+        with pytest.raises(lexrl.InputError, match="made with other settings than LDQN has now; move it away"):
+            jobs.is_finished(root, job)
+
+    def test_the_plan(self, root, capsys):
+        cli.main(["experiment", "safety", "--size", "smoke", "--out", str(root), "--dry-run"])
+        said = capsys.readouterr().out
+        assert "grid-nav/paper/ldqn" in said
+        assert "finished" in said
+        assert "for the 0 runs that are left" in said
+
+
+def test_speeds_are_remembered():
+    job = scaling.runs("paper")[0]
+    unknown = dataclasses.replace(job, name="never/seen")
+    assert pace.estimate(unknown) is None
+    watch = pace.Watch(unknown)
+    watch.begun, watch.first, watch.last = 0.0, (5.0, 1000), (9.0, 9000)
+    watch.keep()
+    speed = 8000 * job.seeds / 4.0
+    seconds = pace.estimate(dataclasses.replace(unknown, steps=80_000))
+    assert seconds == pytest.approx(4.5 + 80_000 * job.seeds / speed, abs=0.06)
+
+
+def test_an_unknown_experiment(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["experiment", "nonsense"])
+    assert stopped.value.code == 2

@@ -1,0 +1,60 @@
+"""A world in which only a policy that sees what it spent can be optimal under a chance constraint.
+
+Two steps. The first costs 1 or nothing by a fair coin, whatever is done; in the second, one action pays 1 and costs 1,
+the other neither. An episode must cost no more than 1, with probability 0.99. Who sees the coin takes the paying action
+where nothing was spent: reward 0.5, limit never broken. Who does not may take it as often as the limit is broken by it
+in 0.01 of episodes, that is with probability 0.02: reward 0.02.
+"""
+
+import numpy as np
+
+import lexrl
+from lexrl import Multipliers, Networks, VaRAC
+from lexrl.envs.so_far import SoFar, so_far
+from lexrl.limits import as_limits
+
+ORDER = "min cost > max reward"
+
+
+def world():
+    moves, rewards = np.zeros((5, 2, 5)), np.zeros((2, 5, 2))
+    moves[0, :, 1:3] = 0.5
+    moves[1:3, :, 3] = 1  # 1 costs, 2 does not; both lead to the choice
+    moves[3:, :, 4] = 1
+    rewards[1, 1] = 1
+    rewards[:, 3, 1] = 1
+    process = lexrl.momdp(moves, rewards, 1.0, initial=np.eye(5)[0], terminal=[4], objectives=("reward", "cost"))
+    return lexrl.finite_world(process, max_steps=5)
+
+
+def outcomes(env):
+    learner = VaRAC(
+        chance="cost <= 1 with 0.99", networks=Networks(hidden=(), bias=False), worlds=32, rollout=6, gamma=1.0,
+        trace=1.0, rate="0.03 to 0.001 in 1500", critic_rate=0.03,
+        multipliers=Multipliers(eta="5 to 0.5 in 1500", window=300.0),
+    )  # fmt: skip
+    result = lexrl.train(learner, env, ORDER, seeds=2, steps=192 * 1500, chunks=1)
+    assert not result.faults
+    returns = result.evaluate(1000, greedy=False).returns
+    return returns[..., 1].mean(axis=1), (returns[..., 0] > 1).mean(axis=1)
+
+
+def test_who_sees_it_is_optimal():
+    reward, broken = outcomes(world())
+    np.testing.assert_allclose(reward, 0.5, atol=0.06)
+    assert (broken <= 0.02).all()
+
+
+class Hidden(SoFar):
+    """The same signals and numbers of states, with every sum shown as 0."""
+
+    def _seen(self, obs, sums):
+        return SoFar._seen(self, obs, 0 * sums)
+
+
+def test_who_does_not_cannot_be():
+    """What it earns it pays for: half of the times it takes the paying action, the limit is broken."""
+    shown = so_far(world(), as_limits("cost <= 1"))
+    reward, broken = outcomes(Hidden(shown.world, shown.names, shown.levels, shown.rounds))
+    np.testing.assert_allclose(reward, 2 * broken, atol=0.06)
+    assert not ((reward > 0.1) & (broken <= 0.02)).any()
