@@ -231,7 +231,10 @@ def test_speeds_are_remembered():
     unknown = dataclasses.replace(job, name="never/seen")
     assert pace.estimate(unknown) is None
     watch = pace.Watch(unknown)
-    watch.begun, watch.first, watch.last = 0.0, (5.0, 1000), (9.0, 9000)
+    watch.begun, watch.first, watch.last = 0.0, (5.0, 1000), (5.1, 9000)
+    watch.keep()
+    assert pace.estimate(unknown) is None  # too short to say something
+    watch.last = (9.0, 9000)
     watch.keep()
     speed = 8000 * job.seeds / 4.0
     seconds = pace.estimate(dataclasses.replace(unknown, steps=80_000))

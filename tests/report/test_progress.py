@@ -1,6 +1,7 @@
 """The progress line: what it says of made-up results whose meaning is known."""
 
 import io
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -247,3 +248,22 @@ class TestOnATerminal:
                 see(part(whole, points))
         written = file.getvalue()
         assert written.index("a title") < written.index("compiling ...") < written.rindex("100 %")
+
+
+def test_a_notebook_sees_the_same_lines_renewed_in_one_place(clock, monkeypatch):
+    """What stands in for IPython here notes what it is shown; a real notebook was looked at by hand."""
+    seen = []
+    place = SimpleNamespace(update=seen.append)
+    shown = SimpleNamespace(HTML=str, display=lambda text, display_id: seen.append(text) or place)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    console = Console(file=io.StringIO(), highlight=False)
+    console.is_jupyter = True
+    whole = result(price=0.5)
+    with progress("a title", whole.run, console) as see:
+        see(part(whole, 10))
+        see(whole)
+    assert seen[0] == "compiling ..."
+    assert len(seen) == 3
+    assert "min cost" in seen[1]
+    assert "price 0.5" in seen[2]
+    assert "<html" not in seen[2]

@@ -13,6 +13,8 @@ from lexrl import store
 from lexrl.backend import cache_folder
 from lexrl.experiments.jobs import Job
 
+SHORT = 2.0
+"""Seconds; what takes less is mostly the time between parts."""
 SHIPPED = pathlib.Path(__file__).with_name("speeds.json")
 
 
@@ -31,11 +33,11 @@ class Watch:
         self.first = self.first or self.last
 
     def keep(self) -> None:
-        """Remember what was measured."""
-        if self.first is None or self.last is None or self.last[1] <= self.first[1]:
+        """Remember what was measured, if it was long enough to say something."""
+        if self.first is None or self.last is None or self.last[0] - self.first[0] < SHORT:
             return
         seconds, steps = self.last[0] - self.first[0], self.last[1] - self.first[1]
-        speed = steps * self.job.seeds / max(seconds, 1e-3)
+        speed = steps * self.job.seeds / seconds
         start = max(0.0, self.first[0] - self.begun - self.first[1] * self.job.seeds / speed)
         known = _read(_own())
         known[self.job.name] = {"speed": round(speed), "start": round(start, 1)}

@@ -1,6 +1,8 @@
 """How training goes: one line for each objective, on a terminal, in a notebook, or as plain text in a file."""
 
 import contextlib
+import importlib
+import io
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -40,6 +42,16 @@ def progress(title: str, run: Any, console: Console) -> Iterator[Callable[[Any],
 
         yield line
         return
+    if console.is_jupyter:
+        shown = importlib.import_module("IPython.display")
+        place = shown.display(shown.HTML("compiling ..."), display_id=True)
+
+        def replace(result: Any) -> None:
+            pace.see(result)
+            place.update(shown.HTML(as_html(board(result, pace))))
+
+        yield replace
+        return
     with Live(Text("compiling ..."), console=console, refresh_per_second=4) as live:
 
         def renew(result: Any) -> None:
@@ -47,6 +59,13 @@ def progress(title: str, run: Any, console: Console) -> Iterator[Callable[[Any],
             live.update(board(result, pace))
 
         yield renew
+
+
+def as_html(lines: Any) -> str:
+    """What a terminal would show, for a notebook."""
+    console = Console(record=True, file=io.StringIO(), width=110, force_jupyter=False)
+    console.print(lines)
+    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
 class Pace:
@@ -143,9 +162,12 @@ def arrow(way: int | None, sign: int) -> str:
 
 
 def last(result: Any, name: str, i: int) -> float | None:
-    """A metric's mean over seeds in the last part; nothing for a learner that has none, and for the last objective."""
+    """A metric's mean over seeds in the last part; nothing for a learner that has none, and for a last objective that
+    never has one."""
     values = result.metrics.get(name)
-    if values is None or values.ndim < 3 or i == values.shape[-1] - 1 or not np.isfinite(values[-1, :, i]).any():
+    if values is None or values.ndim < 3 or not np.isfinite(values[-1, :, i]).any():
+        return None
+    if i == values.shape[-1] - 1 and not np.nan_to_num(values[..., i]).any():
         return None
     return float(np.nanmean(values[-1, :, i]))
 
