@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import pathlib
-from collections.abc import Sequence
 
 import numpy as np
 import tyro
@@ -14,7 +13,7 @@ from lexrl.cli.show import Number, Place, Whole, console, seeds_table
 from lexrl.errors import InputError
 from lexrl.report import film, stats
 from lexrl.report import runs as reports
-from lexrl.report.runs import Found, Objective, ranked
+from lexrl.report.runs import Found, ranked
 from lexrl.run import load, watching
 
 
@@ -94,27 +93,15 @@ def compare(command: Compare) -> None:
 
 
 def _side_by_side(found: list[Found]) -> Table:
-    """The best first; then what tells each run from the one above it."""
+    """The best first, in classes that the seeds tell apart; and what tells each run from the one above it."""
     objectives = found[0].objectives
-    best_first = ranked(found)
     table = Table(title="Greedy policies per episode: mean of seeds [95 % interval]", title_justify="left", box=None)
-    for column in ("", *(str(objective) for objective in objectives), "against the one above"):
+    for column in ("class", "", *(str(objective) for objective in objectives), "against the one above"):
         table.add_column(column)
-    for place, one in enumerate(best_first):
-        shown = [str(stats.mean(one.final[:, i])) for i in range(len(objectives))]
-        verdict = told_apart(best_first[place - 1].final, one.final, objectives) if place else ""
-        table.add_row(str(one.path), *shown, verdict)
+    for row in ranked(found):
+        shown = [str(stats.mean(row.run.final[:, i])) for i in range(len(objectives))]
+        table.add_row(str(row.place), str(row.run.path), *shown, row.verdict)
     return table
-
-
-def told_apart(better: np.ndarray, other: np.ndarray, objectives: Sequence[Objective]) -> str:
-    """The first objective that the seeds tell two runs apart by."""
-    for i, objective in enumerate(objectives):
-        gap = stats.difference(other[:, i], better[:, i])
-        if gap.low > 0 or gap.high < 0:
-            word = "worse" if gap.middle * objective.sign < 0 else "better"
-            return f"{word} {objective.name}: {gap.middle:+.3g} [{gap.low:+.3g}, {gap.high:+.3g}]"
-    return "not told apart by these seeds"
 
 
 def report(command: Report) -> None:

@@ -29,13 +29,7 @@ def runs(size: str) -> list[Job]:
 
 def summarise(done: Sequence[Finished]) -> list[Section]:
     """One picture for each learner: a panel for each seed."""
-    sections = []
-    for world in dict.fromkeys(one.job.tags["world"] for one in done):
-        for kind in dict.fromkeys(one.job.tags["preset"] for one in done):
-            here = [one for one in done if (one.job.tags["world"], one.job.tags["preset"]) == (world, kind)]
-            if here:
-                sections.append(_pictures(world, kind, here))
-    return sections
+    return [_pictures(world, kind, here) for world, kind, here in safety.groups(done)]
 
 
 def _pictures(world: str, kind: str, here: Sequence[Finished]) -> Section:

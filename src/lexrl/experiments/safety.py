@@ -5,7 +5,7 @@ limits; DQN and A2C see the reward alone, and their cost is only watched.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,13 +112,14 @@ def _lasting(world: Any, steps: int) -> Any:
 
 def summarise(done: Sequence[Finished]) -> list[Section]:
     """For each world and preset: curves, final values, the ranking; on GridNav the exact curve; and the claims."""
-    sections = []
-    for world in dict.fromkeys(one.job.tags["world"] for one in done):
-        for kind in dict.fromkeys(one.job.tags["preset"] for one in done):
-            here = [one for one in done if (one.job.tags["world"], one.job.tags["preset"]) == (world, kind)]
-            if here:
-                sections += _chapter(world, kind, here)
+    sections = [section for world, kind, here in groups(done) for section in _chapter(world, kind, here)]
     return [*sections, claims("What the paper says", _claims(done))]
+
+
+def groups(done: Sequence[Finished]) -> Iterator[tuple[str, str, list[Finished]]]:
+    """The runs of each world and preset."""
+    for place in dict.fromkeys((one.job.tags["world"], one.job.tags["preset"]) for one in done):
+        yield *place, [one for one in done if (one.job.tags["world"], one.job.tags["preset"]) == place]
 
 
 def _chapter(world: str, kind: str, here: Sequence[Finished]) -> list[Section]:

@@ -82,8 +82,16 @@ def _comparisons(finished: Sequence[Found]) -> list[str]:
         same = ranked([one for one in finished if one.objectives == order])
         if len(same) < 2:
             continue
-        rows = [[_text(one.title), *(str(stats.mean(one.final[:, i])) for i in range(len(order)))] for one in same]
-        heads = ["", *(f"{i + 1}. {objective}" for i, objective in enumerate(order))]
+        rows = [
+            [
+                str(row.place),
+                _text(row.run.title),
+                *(str(stats.mean(row.run.final[:, i])) for i in range(len(order))),
+                _text(row.verdict),
+            ]
+            for row in same
+        ]
+        heads = ["class", "", *(f"{i + 1}. {objective}" for i, objective in enumerate(order)), "against the one above"]
         tables += [
             f"<h2>{_text(' > '.join(map(str, order)))}</h2>",
             "<p>Greedy policies on fresh episodes: mean of the seeds, with its 95 % interval.</p>",

@@ -1,11 +1,14 @@
 """Finished runs as a report reads them: from their folders, with plain arrays and nothing that learns."""
 
 import pathlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexrl import store
+from lexrl.report import ranking
+from lexrl.report.ranking import Verdict
 
 
 class Objective(NamedTuple):
@@ -66,7 +69,37 @@ def below(folder: pathlib.Path) -> list[pathlib.Path]:
     return sorted(path.parent for path in folder.rglob(store.RUN))
 
 
-def ranked(found: list[Found]) -> list[Found]:
-    """Finished runs of one order, the best means first."""
-    signs = np.array([objective.sign for objective in found[0].objectives])
-    return sorted(found, key=lambda one: tuple(-(one.final.mean(axis=0) * signs)))
+class Placed(NamedTuple):
+    """A run among others of its order."""
+
+    run: Found
+    place: int
+    """Its class, from 1: runs of one class are not told apart by their seeds."""
+    verdict: str
+    """Against the run above it."""
+
+
+def ranked(found: Sequence[Found]) -> list[Placed]:
+    """Finished runs of one order, the best first."""
+    objectives = found[0].objectives
+    result = ranking.ranking([one.final for one in found], [one.sign for one in objectives])
+    rows: list[Placed] = []
+    above = None
+    for place, members in enumerate(result.classes, 1):
+        for i in members:
+            verdict = "" if above is None else _told(result.verdicts[i][above], objectives)
+            rows.append(Placed(found[i], place, verdict))
+            above = i
+    return rows
+
+
+def _told(verdict: Verdict, objectives: Sequence[Objective]) -> str:
+    """A verdict on a run against the one above it, in words."""
+    if np.isnan(verdict.over):
+        return "one seed alone tells nothing"
+    if verdict.winner and verdict.by is not None:
+        word, chance = ("better", verdict.over) if verdict.winner > 0 else ("worse", verdict.under)
+        return f"{word} {objectives[verdict.by].name}: {chance:.0%} sure"
+    if verdict.equal > 0.95:
+        return "equal"
+    return f"not told apart: better with {verdict.over:.0%}"
