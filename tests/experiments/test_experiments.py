@@ -176,12 +176,12 @@ class TestRunning:
         folder = write("safety", "smoke", root)
         content = json.loads((folder / "experiment.json").read_text())
         kinds = [section["kind"] for section in content["sections"]]
-        assert kinds == ["curves", "table", "ranking", "front", "text", "claims"]
+        assert kinds == ["claims", "curves", "table", "ranking", "front", "text"]
         assert [run["state"] for run in content["runs"]] == ["finished", "finished"]
-        cost, reward = content["sections"][0]["panels"]
+        cost, reward = content["sections"][1]["panels"]
         assert (cost["title"], reward["title"]) == ("min cost", "max reward")
         assert len(cost["series"]) == 2
-        front = content["sections"][3]
+        front = content["sections"][4]
         assert len(front["points"]) == 2
         # No policy is above the exact curve; 1,000 episodes leave a little noise.
         for point in front["points"]:

@@ -84,6 +84,7 @@ def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None 
     if not done:
         raise InputError(f"No run of the experiment {name!r} is finished in {str(root)!r}: there is nothing to show.")
     folder = root / name
+    sections = sorted(experiment.summarise(done), key=lambda section: section["kind"] != "claims")  # answers first
     content = {
         "format": form.FORMAT,
         "experiment": name,
@@ -98,7 +99,7 @@ def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None 
         "machine": {"cores": os.cpu_count(), "system": platform.platform()},
         "commit": commit(),
         "runs": _runs(all_of_them, done, missing | (why or {})),
-        "sections": [_with_files(section, folder) for section in experiment.summarise(done)],
+        "sections": [_with_files(section, folder) for section in sections],
     }
     store.write_json(folder / form.FILE, content)
     return folder
