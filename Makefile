@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-slow bench docs format clean
+.PHONY: demo test test-slow bench results docs format clean
 
 ORDER := "min cost > max reward"
 
@@ -32,6 +32,16 @@ bench: $(VENV)/.bench  ## speed, as ratios within one run
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/deep.py
 	$(BIN)/python benchmarks/host.py
+
+RESULTS := experiments/laptop
+
+results: $(VENV)/.base  ## the paper's experiments at laptop size, as docs/results shows them: half an hour on two cores
+	$(BIN)/lexrl experiment all --size laptop --out $(RESULTS)
+	mkdir -p docs/results
+	$(BIN)/lexrl report $(RESULTS) --out docs/results/report.html
+	cd $(RESULTS) && for each in */experiment.json; do \
+		at="$(CURDIR)/docs/results/$$(dirname $$each)"; \
+		rm -rf "$$at"; mkdir -p "$$at"; cp -R "$$(dirname $$each)"/data "$$(dirname $$each)"/figures "$$at" 2>/dev/null; done; true
 
 docs: $(VENV)/.docs  ## the documentation as HTML, in docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build

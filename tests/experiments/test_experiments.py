@@ -68,6 +68,16 @@ class TestStable:
         both = scaling.stable(self.STEPS, np.stack([quick, slow], axis=-1))
         assert both > 2 * scaling.stable(self.STEPS, quick[:, None])
 
+    def test_points_without_an_episode_do_not_count(self):
+        levels = np.minimum(np.arange(100) / 40, 1.0)[:, None]
+        later = scaling.stable(np.append(5, self.STEPS), np.concatenate([[[np.nan]], levels]))
+        assert later == scaling.stable(self.STEPS, levels)
+
+    def test_objectives_that_only_scatter_do_not_hide_the_one_that_learns(self):
+        noise = np.random.default_rng(0).normal(0, 0.1, (100, 15))
+        levels = np.concatenate([np.minimum(np.arange(100) / 40, 1.0)[:, None], noise], axis=1)
+        assert scaling.stable(self.STEPS, levels) == pytest.approx(self.STEPS[36], abs=50)
+
     def test_known_exponents_are_found(self):
         """Worlds whose learning takes `20 M^0.5` points, with noise."""
         rng = np.random.default_rng(0)

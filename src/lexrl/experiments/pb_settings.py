@@ -28,7 +28,7 @@ SIZES: dict[str, dict[str, Any]] = {
         "replayed": 2_000,
         "variants": ("sequential-second-order",),
     },
-    "laptop": {"preset": "tuned", "seeds": 10, "steps": 1_500_000, "replayed": 200_000, "variants": tuple(VARIANTS)},
+    "laptop": {"preset": "tuned", "seeds": 10, "steps": 1_000_000, "replayed": 120_000, "variants": tuple(VARIANTS)},
     "paper": {"preset": "tuned", "seeds": 10, "steps": 10_000_000, "replayed": 10_000_000, "variants": tuple(VARIANTS)},
 }
 

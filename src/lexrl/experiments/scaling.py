@@ -1,7 +1,7 @@
 """E1, scaling (the paper's figure 1): how learning time grows with the number of objectives.
 
 Random MOMDPs with 4 actions; one learner in each. Learning is stable from the point on where the objectives' levels,
-averaged over the worlds, stay within a tenth of the way they have come; the exponent p of `time ~ M^p` is fitted.
+averaged over the worlds, have come nine tenths of their way, and stay there; the exponent p of `time ~ M^p` is fitted.
 """
 
 from collections.abc import Callable, Sequence
@@ -83,16 +83,21 @@ def to_the_optimum(result: Result) -> dict[str, Any]:
 
 
 def stable(steps: np.ndarray, levels: np.ndarray) -> float:
-    """The step from which on the levels `[points, M]` stay near where they end.
+    """The step from which on the levels `[points, M]` have come nearly all the way to where they end.
 
-    The end is the mean of the last tenth, and a level is smoothed over the three points before and after it. NaN where
-    that is not so for at least the last quarter: what still moves has no such point.
+        left(t) = (end - level(t)) . way / |way|^2        way = end - start
+
+    The end is the mean of the last tenth, a level is smoothed over the three points before and after it. Measured along
+    the way, noise counts once and not once for each objective. NaN where what is left is not below a tenth for at least
+    the last quarter: what still moves has no such point.
     """
+    known = np.isfinite(levels).all(axis=1)
+    steps, levels = steps[known], levels[known]
     points = len(steps)
-    goal = levels[-max(1, points // 10) :].mean(axis=0)
-    way = np.linalg.norm(goal - levels[0])
+    end = levels[-max(1, points // 10) :].mean(axis=0)
+    way = end - levels[0]
     smooth = np.stack([levels[max(0, t - 3) : t + 4].mean(axis=0) for t in range(points)])
-    far = np.flatnonzero(np.linalg.norm(smooth - goal, axis=-1) > NEAR * max(way, 1e-9))
+    far = np.flatnonzero(np.abs((end - smooth) @ way) > NEAR * max(way @ way, 1e-12))
     first = 0 if len(far) == 0 else far[-1] + 1
     return float(steps[first]) if first < 3 * points // 4 else np.nan
 
@@ -132,9 +137,9 @@ def summarise(done: Sequence[Finished]) -> list[Section]:
             "name": "scaling",
             "title": "Steps until stable",
             "caption": (
-                "One learner in each random MOMDP; the mean of their levels is stable from the point on where it stays "
-                "within a tenth of the way it has come. 95 % intervals by bootstrap over worlds, and the fitted power "
-                "of M."
+                "One learner in each random MOMDP; the mean of their levels is stable from the point on where it has "
+                "come nine tenths of its way, and stays there. 95 % intervals by bootstrap over worlds, and the "
+                "fitted power of M."
             ),
             "x": "objectives M",
             "y": "steps until stable",

@@ -16,7 +16,7 @@ QUESTION = "How do reward and cost change with the tolerance on the values, from
 TOLERANCES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"presets": ("paper",), "seeds": 2, "steps": 2_000, "tolerances": (0.0, 1.0)},
-    "laptop": {"presets": ("paper", "tuned"), "seeds": 10, "steps": 200_000, "tolerances": TOLERANCES},
+    "laptop": {"presets": ("paper", "tuned"), "seeds": 10, "steps": 120_000, "tolerances": TOLERANCES},
     "paper": {"presets": ("paper", "tuned"), "seeds": 10, "steps": 10_000_000, "tolerances": TOLERANCES},
 }
 
