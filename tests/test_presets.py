@@ -1,5 +1,8 @@
 """Every preset fits its world and its order, and what is not there is said."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 import lexrl
@@ -33,3 +36,22 @@ def test_the_papers_table():
 def test_what_is_not_there_is_said():
     with pytest.raises(lexrl.InputError, match="no preset 'tuned' for lppo on cart-pole; there are: lppo on cart-safe"):
         presets.preset("lppo", "cart-pole")
+
+
+def test_a_shortened_preset_learns_the_same_in_a_smaller_buffer():
+    """Nothing that was remembered is forgotten, so the numbers are the same; and rates end where they should."""
+    found = presets.preset("ldqn", "cart-safe")
+    short = presets.shortened(found, 0.001)
+    assert short.steps == 1500
+    assert short.algorithm.capacity < 2000
+    assert short.algorithm.rate.steps == pytest.approx(0.001 * found.algorithm.rate.steps)
+    long = dataclasses.replace(short.algorithm, capacity=9600)
+    world = lexrl.cart_safe(**found.world)
+    one, other = (lexrl.train(learner, world, found.order, seeds=1, steps=1500) for learner in (short.algorithm, long))
+    np.testing.assert_array_equal(one.learner().net.weights[0], other.learner().net.weights[0])
+    assert one.learner().updates > 0
+
+
+def test_a_shortened_oracle_has_a_smaller_buffer_too():
+    short = presets.shortened(presets.preset("appropo", "cart-safe"), 0.01)
+    assert short.algorithm.oracle.capacity < 2 * short.steps

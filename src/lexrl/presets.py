@@ -4,6 +4,7 @@
 plainly. `tuned` is what reaches the results in the documentation.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -219,10 +220,24 @@ def preset(algorithm: str, world: str, name: Name = "tuned") -> Preset:
 
 
 def shortened(found: Preset, share: float) -> Preset:
-    """A preset with a share of its steps; rates that change over time do so in that share of it."""
+    """A preset with a share of its steps; rates that change over time do so in that share of it.
+
+    A buffer that would never be filled is made smaller: that changes no number, and saves memory.
+    """
+    steps = max(1, round(share * found.steps))
 
     def shorter(part: Any) -> Any:
         return Linear(part.start, part.end, share * part.steps) if isinstance(part, Linear) else part
 
+    def smaller(learner: Any) -> Any:
+        if isinstance(learner, ApproPO):
+            return dataclasses.replace(learner, oracle=smaller(learner.oracle))
+        if not isinstance(learner, DQN | LDQN):
+            return learner
+        block = learner.rollout * learner.worlds
+        return dataclasses.replace(
+            learner, capacity=min(learner.capacity, -(-max(steps, learner.warmup) // block) * block)
+        )
+
     algorithm = jax.tree.map(shorter, found.algorithm, is_leaf=lambda part: isinstance(part, Linear))
-    return found._replace(algorithm=algorithm, steps=max(1, round(share * found.steps)))
+    return found._replace(algorithm=smaller(algorithm), steps=steps)
