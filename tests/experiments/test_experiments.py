@@ -251,6 +251,14 @@ def test_speeds_are_remembered():
     assert seconds == pytest.approx(4.5 + 80_000 * job.seeds / speed, abs=0.06)
 
 
+def test_what_was_never_run_is_as_slow_as_the_slowest_like_it(cache):
+    speeds = {"wild/8/one-1": {"speed": 1000, "start": 1.0}, "wild/8/one-2": {"speed": 100, "start": 2.0}}
+    store.write_json(pace._own(), speeds)
+    job = dataclasses.replace(scaling.runs("paper")[0], name="wild/16/one-4", seeds=2, steps=500)
+    assert pace.estimate(job) == pytest.approx(2.0 + 1000 / 100)
+    assert pace.estimate(dataclasses.replace(job, name="wild/16/two-4")) is None
+
+
 def test_an_unknown_experiment(capsys):
     with pytest.raises(SystemExit) as stopped:
         cli.main(["experiment", "nonsense"])

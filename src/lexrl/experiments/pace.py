@@ -5,6 +5,7 @@ What this machine has measured is kept in the user's cache; `speeds.json` beside
 
 import json
 import pathlib
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -45,9 +46,13 @@ class Watch:
 
 
 def estimate(job: Job) -> float | None:
-    """Seconds a job will take, by what was measured before; None if nothing was."""
+    """Seconds a job will take, by what was measured before; None if nothing was.
+
+    A job that was never run is thought to be as slow as the slowest whose name differs in its numbers alone.
+    """
     known = _read(SHIPPED) | _read(_own())
-    found = known.get(job.name)
+    alike = [each for name, each in known.items() if _kind(name) == _kind(job.name)]
+    found = known.get(job.name) or min(alike, key=lambda each: each["speed"], default=None)
     if found is None:
         return None
     return found["start"] + job.steps * job.seeds / found["speed"]
@@ -57,6 +62,10 @@ def total(jobs: Sequence[Job]) -> tuple[float, int]:
     """Seconds of all jobs that can be estimated, and how many cannot."""
     each = [estimate(job) for job in jobs]
     return sum((one for one in each if one is not None), 0.0), sum(one is None for one in each)
+
+
+def _kind(name: str) -> str:
+    return re.sub(r"[\d.]+", "#", name)
 
 
 def _own() -> pathlib.Path:
