@@ -27,7 +27,7 @@ CASES = [
     pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, dual=EAGER), CART, id="ppo clipped discrete"),
     pytest.param(
         lexrl.PPO(**PPO, surrogate="penalised"), lexrl.LPPO(**PPO, dual=EAGER, surrogate="penalised"), CAR,
-        id="ppo penalised continuous",
+        id="ppo penalised continuous", marks=slow,
     ),
     pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, dual=EAGER), CAR, id="ppo clipped continuous", marks=slow),
     pytest.param(

@@ -19,7 +19,7 @@ def trained(algorithm, order):
     return lexrl.train(algorithm, CART, order, seeds=2, steps=640, chunks=2)
 
 
-@pytest.mark.parametrize(("name", "place"), [("A2C", 0), ("DQN", 1)])
+@pytest.mark.parametrize(("name", "place"), [pytest.param("A2C", 0, marks=pytest.mark.slow), ("DQN", 1)])
 def test_the_same_to_the_last_bit(name, place):
     both = ("min cost", "max reward")
     among = trained(Only(LEARNERS[name], both[place].split()[1]), " > ".join(both))

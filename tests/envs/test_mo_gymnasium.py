@@ -222,6 +222,7 @@ class TestLander:
         result = lexrl.train(learner, world, "max reward_2 > max reward_1", seeds=1, steps=steps, chunks=chunks)
         return result.metrics["return"][:, 0]
 
+    @pytest.mark.slow
     def test_improves_soon(self):
         shaped = self.returns(24_576, 4)[:, 0]
         assert shaped[-1] > shaped[0] + 40

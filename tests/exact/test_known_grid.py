@@ -23,6 +23,7 @@ def test_the_optimum_never_goes_to_the_goal(process):
     assert visits[: 25 * 12].sum() < 1e-6 * visits.sum()  # it does not even get half way
 
 
+@pytest.mark.slow
 def test_the_curve_rises_from_there_to_the_best_reward_of_all(process):
     curve = critical_slack(process, ORDER)
     slack, reward = np.array([point.slack for point in curve]), np.array([point.returns[1] for point in curve])

@@ -30,7 +30,7 @@ END = LAYERS * WIDTH
 MOST = 2 * LAYERS
 """The largest cost of an episode."""
 ORDER = "min cost > max reward"
-QUICK, LONG = (200, 201), tuple(range(202, 210))
+QUICK, LONG = (201,), (200, *range(202, 210))
 """Seeds of the worlds."""
 CLOSE, SHORT = 0.1, 0.02
 TABLE = Networks(hidden=(), bias=False)

@@ -14,7 +14,9 @@ from lexrl.presets import preset
 SAFE = "min cost > max reward"
 
 
-@pytest.mark.parametrize("name", ["ldqn", "la2c", "lppo"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("ldqn", marks=pytest.mark.slow), "la2c", pytest.param("lppo", marks=pytest.mark.slow)]
+)
 def test_the_safest_policy_of_a_large_grid(name):
     tuned = preset(name, "grid-nav")
     world = lexrl.grid_nav(seed=22)
