@@ -417,7 +417,7 @@ class TestWholeUpdates:
         assert along(mine, exact_gradient(np.ones(2))[0]) > 1 - 1e-5
 
     @pytest.mark.parametrize("name", ["LA2C", "LPPO clipped"])
-    @pytest.mark.parametrize("price", [0.0, 9.0])
+    @pytest.mark.parametrize("price", [pytest.param(0.0, marks=pytest.mark.slow), 9.0])
     def test_the_second_order_counts_as_much_as_it_should(self, name, price):
         """Dividing the weights by their sum must not change what the second order counts beside the first.
 

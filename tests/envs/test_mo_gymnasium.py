@@ -189,7 +189,7 @@ class TestLearned:
             pytest.param(TABULAR, "gathering", id="tables-gathering", marks=pytest.mark.slow),
             pytest.param(TABULAR, "fruit", id="tables-fruit"),
             pytest.param(NETWORKS, "treasure", id="networks-treasure", marks=pytest.mark.slow),
-            pytest.param(NETWORKS, "gathering", id="networks-gathering"),
+            pytest.param(NETWORKS, "gathering", id="networks-gathering", marks=pytest.mark.slow),
             pytest.param(NETWORKS, "fruit", id="networks-fruit"),
         ],
     )

@@ -50,7 +50,7 @@ def interrupted(folder, run, parts):
             break
 
 
-@pytest.mark.parametrize("name", ["lppo", "ldqn", "double-q", "host"])
+@pytest.mark.parametrize("name", [pytest.param("lppo", marks=pytest.mark.slow), "ldqn", "double-q", "host"])
 def test_stopped_and_resumed_it_ends_with_the_same_bytes(name, tmp_path):
     algorithm, world = learners()[name]
     settings = {"seeds": [5, 2, 11], "steps": 1280, "chunks": 5}

@@ -30,6 +30,7 @@ def test_the_safest_policy_of_a_large_grid(name):
     assert -exact.evaluate(process, nowhere, SAFE).returns[0] > 1  # chance does not find it
 
 
+@pytest.mark.slow
 def test_what_a_slack_buys():
     slacks = (0.25, 0.5, 1.0)
     world = lexrl.grid_nav(size=8, seed=3, max_steps=100)
