@@ -50,7 +50,13 @@ class Case:
         self.end = list(compiled_run(self.algorithm, self.world, ORDER, SEEDS, STEPS, chunks=5))[-1]
 
 
-@pytest.fixture(scope="module", params=LEARNERS)
+EVERY_DAY = ("RCPO", "ApproPO")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.slow) for name in LEARNERS],
+)
 def case(request):
     return Case(request.param)
 
