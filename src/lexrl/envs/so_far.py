@@ -77,8 +77,8 @@ def so_far(world: Env, limits: Sequence[Limit]) -> SoFar:
     spec = world.spec
     if not isinstance(world, eqx.Module):
         raise InputError(
-            "This learner must see what was spent so far, and an environment that is stepped from Python cannot be made "
-            "to show it; use a world written in JAX."
+            "This learner must see what was spent so far, and an environment that is stepped from Python cannot be "
+            "made to show it; use a world written in JAX."
         )
     if missing := [limit.name for limit in limits if limit.name not in spec.objectives]:
         raise InputError(
