@@ -10,8 +10,7 @@ where both are computed exactly from the learned table of chances. A limit half-
 best reward costs always binds, and the best policy is randomised. Risk needs to know what was spent: there the process
 is one of pairs of a state and the cost so far, built here, apart from the package's own.
 
-The long worlds played no part in choosing the settings. The two of every day did: a limit on CVaR of 3 was moved to 4,
-and the mixture's bound set to 3 %, after they had been looked at.
+The settings were chosen on the world of every day and on worlds from 300 on; the long worlds played no part in it.
 """
 
 import functools
@@ -30,12 +29,12 @@ END = LAYERS * WIDTH
 MOST = 2 * LAYERS
 """The largest cost of an episode."""
 ORDER = "min cost > max reward"
-QUICK, LONG = (201,), (200, *range(202, 210))
+QUICK, LONG = (201,), tuple(range(210, 218))
 """Seeds of the worlds."""
 CLOSE, SHORT = 0.1, 0.02
 TABLE = Networks(hidden=(), bias=False)
-LIMITS, KEPT = {"var": 3, "cvar": 4}, 0.8
-"""Episodes are to cost no more than this, so often, or in the mean of the others."""
+LIMITS, KEPT = {"var": 3, "cvar": 3.5}, 0.8
+"""Episodes are to cost no more than this, so often, or in the mean of the worst others."""
 UPDATES = 3000
 
 
@@ -153,14 +152,16 @@ def with_spending(process, risk):
 
 def spread_out(table, limit):
     """A policy that knows costs up to just beyond the limit, for those who count them all."""
-    known = table.reshape(END + 1, limit + 2, ACTIONS)
-    return known[:, np.minimum(np.arange(MOST + 1), limit + 1)].reshape(-1, ACTIONS)
+    whole = int(limit)
+    known = table.reshape(END + 1, whole + 2, ACTIONS)
+    return known[:, np.minimum(np.arange(MOST + 1), whole + 1)].reshape(-1, ACTIONS)
 
 
+# Without the large proportional parts, the prices swing about the right one.
 PRICES = {
-    "var": Multipliers(eta=Constant(3.0), window=300.0, proportional=3.0),
+    "var": Multipliers(eta=Constant(3.0), window=300.0, proportional=30.0),
     # The quantile must move slowly: where costs are whole, it jumps for small changes of the policy.
-    "cvar": Multipliers(eta=Constant(0.3), window=3000.0, proportional=0.1),
+    "cvar": Multipliers(eta=Constant(0.3), window=3000.0, proportional=3.0),
 }
 
 
@@ -224,14 +225,12 @@ def boxes(seed):
 
 
 ORACLE = DQN(
-    worlds=16, rollout=4, hidden=(), bias=False, gamma=1.0, rate=0.05, epsilon=0.1, period=50, capacity=6400, warmup=64,
-    updates=2, batch=64,
+    worlds=16, rollout=4, hidden=(), bias=False, gamma=1.0, rate=0.02, epsilon=0.1, period=50, capacity=6400, warmup=64,
+    updates=2, batch=256,
 )  # fmt: skip
 TURNED = 9000
-MIXED = 200
+MIXED = 500
 """Policies that are kept."""
-MIXTURE_SHORT = 0.03
-"""The first policies, which know nothing yet, are in the mixture, too."""
 
 
 @functools.cache
@@ -262,7 +261,7 @@ def test_a_mixture_in_the_box(seed):
     reward, cost = mixtures(group(seed))[0][group(seed).index(seed)]
     limit = middle(layered(seed))
     assert cost <= limit + CLOSE
-    assert reward >= (1 - MIXTURE_SHORT) * (most_reward(layered(seed), "cost", limit) - 0.02)
+    assert reward >= (1 - SHORT) * (most_reward(layered(seed), "cost", limit) - 0.02)
 
 
 @pytest.mark.parametrize("seed", both(QUICK, LONG))
@@ -270,4 +269,4 @@ def test_a_mixture_as_near_as_can_be(seed):
     """No policy is in the other box: the nearest has the most reward there is, whatever it costs."""
     reward, _ = mixtures(group(seed))[1][group(seed).index(seed)]
     top = exact.solve(layered(seed), "max reward > min cost").returns[0]
-    assert reward >= (1 - MIXTURE_SHORT) * top
+    assert reward >= (1 - SHORT) * top
