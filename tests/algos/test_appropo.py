@@ -92,12 +92,6 @@ def test_units():
     assert sizes[0] == sizes[1] >= 30
 
 
-def numbered(learner, state, number):
-    """The state with a network that can be told from others."""
-    net = jax.tree.map(lambda leaf: jnp.full_like(leaf, number), state.oracle.net)
-    return state._replace(oracle=state.oracle._replace(net=net), episodes=jnp.float32(1))
-
-
 def test_every_policy_is_kept_with_the_same_chance():
     """Of 12 policies 3 are kept: each in a quarter of 2000 reservoirs, but for five standard deviations."""
     learner = ApproPO(box="cost in 0..1", kept=3, oracle=DQN(hidden=(), capacity=64, warmup=32))
@@ -105,7 +99,8 @@ def test_every_policy_is_kept_with_the_same_chance():
 
     def one(key):
         def turn(state, number):
-            return learner._turn(numbered(learner, state, number), jax.random.fold_in(key, number)), None
+            net = jax.tree.map(lambda leaf: jnp.full_like(leaf, number), state.oracle.net)  # told from others by this
+            return learner._turn(state, net, jax.random.fold_in(key, number)), None
 
         end, _ = jax.lax.scan(turn, start, jnp.arange(12))
         return jax.tree.leaves(end.mixture)[0].reshape(3, -1)[:, 0], end.turns
@@ -122,7 +117,8 @@ class TestTheMixture:
     """A world of one choice, paid 1, 10 or 100; a mixture of two policies, one for each of the last two actions."""
 
     @pytest.fixture(scope="class")
-    def result(self):
+    @classmethod
+    def result(cls):
         rewards = np.array([[[1.0, 10.0, 100.0], [0, 0, 0]], np.zeros((2, 3))])
         moves = np.zeros((2, 3, 2))
         moves[:, :, 1] = 1
@@ -154,6 +150,19 @@ class TestTheMixture:
         assert ((paid == 10).mean(axis=1) < 0.6).all()
         np.testing.assert_array_equal(paid, result.evaluate(400).returns[..., 0])
         assert (paid[0] != paid[1]).any()
+
+    def test_predict_plays_one_part_in_an_episode(self, result):
+        policy = result.policies[0]
+        chosen = []
+        for _ in range(40):
+            first, state = policy.predict(0, None)
+            again = {int(policy.predict(0, state)[0]) for _ in range(5)}
+            assert again == {int(first)}
+            chosen.append(int(first))
+        assert set(chosen) == {1, 2}
+        anew = {policy.predict(0, state, episode_start=True)[1] for _ in range(3)}
+        assert len(anew) == 3
+        assert state not in anew
 
     def test_it_is_saved(self, result, tmp_path):
         policy = result.policies[0]

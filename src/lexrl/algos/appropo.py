@@ -133,11 +133,14 @@ class ApproPO(eqx.Module):
             total=state.total + passage.total,
             episodes=state.episodes + passage.episodes,
         )
-        ready = state.episodes >= self.every
-        moved = self._turn(state, pick)
-        state = jax.tree.map(
-            lambda old, new: jnp.where(ready, new, old), state._replace(oracle=()), moved._replace(oracle=())
-        )._replace(oracle=oracle)
+        # The oracle stays outside of the branch: its replay would be copied.
+        rest = jax.lax.cond(
+            state.episodes >= self.every,
+            lambda rest: self._turn(rest, oracle.net, pick),
+            lambda rest: rest,
+            state._replace(oracle=()),
+        )
+        state = rest._replace(oracle=oracle)
         away = state.average - self.box.project(state.average)
         told = {
             "distance": jnp.linalg.norm(away / size),
@@ -147,8 +150,8 @@ class ApproPO(eqx.Module):
         }
         return state, told
 
-    def _turn(self, state: State, key: Array) -> State:
-        """The direction after its move, with the policy it answered to added to the mixture."""
+    def _turn(self, state: State, net: MLP, key: Array) -> State:
+        """The direction after its move, with the policy that answered to it added to the mixture."""
         here = state.total / jnp.maximum(state.episodes, 1.0)
         turns = state.turns + 1
         size = self._size()
@@ -163,7 +166,7 @@ class ApproPO(eqx.Module):
         mixture = jax.tree.map(
             lambda kept, new: jnp.where(place < self.kept, kept.at[jnp.minimum(place, self.kept - 1)].set(new), kept),
             state.mixture,
-            state.oracle.net,
+            net,
         )
         return state._replace(
             direction=direction,
