@@ -110,15 +110,6 @@ def _tuned_cart_safe() -> dict[str, Preset]:
         "worlds": 8, "rollout": 4, "batch": 64, "updates": 4, "period": 100, "double": True, "capacity": 1_536_000,
         "rate": Linear(3e-4, 5e-6, 190_000.0), "epsilon": Linear(1.0, 0.05, 100_000.0),
     }  # fmt: skip
-    # With limits, fewer steps are enough: rates fall sooner.
-    constrained: dict[str, Any] = on_policy | {"rate": Linear(3e-3, 6e-5, 1_950.0)}
-    risky: dict[str, Any] = on_policy | {"rate": Linear(3e-3, 6e-5, 3_900.0)}
-    lagrangian: dict[str, Any] = proximal | {
-        "rate": Linear(5e-3, 5e-5, 730.0), "critic_rate": Linear(2e-3, 1e-4, 730.0)
-    }  # fmt: skip
-    oracle: dict[str, Any] = replayed | {
-        "updates": 8, "capacity": 512_000, "rate": 3e-4, "epsilon": Linear(1.0, 0.05, 30_000.0)
-    }  # fmt: skip
     return {
         "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
         "la2c": Preset(LA2C(tolerance=(0.05, 0.0), dual=prices, **on_policy), world, SAFE, 10_000_000),
@@ -128,40 +119,35 @@ def _tuned_cart_safe() -> dict[str, Preset]:
         "ppo": Preset(PPO(**proximal), world, REWARD, 6_000_000),
         "a2c": Preset(A2C(**on_policy), world, REWARD, 10_000_000),
         "dqn": Preset(DQN(scale=100.0, **replayed), world, REWARD, 1_500_000),
-        "rcpo": Preset(
-            RCPO(
-                limit=CART_SAFE.limit,
-                multipliers=Multipliers(eta=Linear(0.01, 0.001, 1_950.0), proportional=0.005, ceiling=5.0),
-                **constrained,
-            ),
-            world,
-            SAFE,
-            2_000_000,
-        ),
-        "ppo-lagrangian": Preset(
-            PPOLagrangian(
-                limit=CART_SAFE.limit,
-                multipliers=Multipliers(eta=Linear(0.01, 0.001, 730.0), proportional=0.005, ceiling=5.0),
-                **lagrangian,
-            ),
-            world,
-            SAFE,
-            1_500_000,
-        ),
-        "var-ac": Preset(
-            VaRAC(
-                chance=CART_SAFE.chance,
-                multipliers=Multipliers(eta=Linear(30.0, 3.0, 3_900.0), ceiling=300.0),
-                **risky,
-            ),
-            world,
-            SAFE,
-            4_000_000,
-        ),
-        "appropo": Preset(
-            ApproPO(box=CART_SAFE.box, every=8, kept=128, eta=0.02, oracle=DQN(**oracle)), world, SAFE, 1_000_000
-        ),
+        **_limited_cart_safe(world, proximal, on_policy, replayed),
         "random": Preset(Random(), world, SAFE, 100_000),
+    }
+
+
+def _limited_cart_safe(
+    world: dict[str, Any], proximal: dict[str, Any], on_policy: dict[str, Any], replayed: dict[str, Any]
+) -> dict[str, Preset]:
+    """Learners that are told limits need fewer steps than the others: their rates fall sooner."""
+    limit, box, chance = CART_SAFE
+    plain: dict[str, Any] = on_policy | {"rate": Linear(3e-3, 6e-5, 1_950.0)}
+    risky: dict[str, Any] = on_policy | {"rate": Linear(3e-3, 6e-5, 3_900.0)}
+    quick: dict[str, Any] = proximal | {"rate": Linear(5e-3, 5e-5, 730.0), "critic_rate": Linear(2e-3, 1e-4, 730.0)}
+    oracle: dict[str, Any] = replayed | {
+        "updates": 8, "capacity": 512_000, "rate": 3e-4, "epsilon": Linear(1.0, 0.05, 30_000.0)
+    }  # fmt: skip
+
+    def prices(updates: float) -> Multipliers:
+        return Multipliers(eta=Linear(0.01, 0.001, updates), proportional=0.005, ceiling=5.0)
+
+    broken = Multipliers(eta=Linear(30.0, 3.0, 3_900.0), ceiling=300.0)
+    mixture = ApproPO(box=box, every=8, kept=128, eta=0.02, oracle=DQN(**oracle))
+    return {
+        "rcpo": Preset(RCPO(limit=limit, multipliers=prices(1_950.0), **plain), world, SAFE, 2_000_000),
+        "ppo-lagrangian": Preset(
+            PPOLagrangian(limit=limit, multipliers=prices(730.0), **quick), world, SAFE, 1_500_000
+        ),
+        "var-ac": Preset(VaRAC(chance=chance, multipliers=broken, **risky), world, SAFE, 4_000_000),
+        "appropo": Preset(mixture, world, SAFE, 1_000_000),
     }
 
 

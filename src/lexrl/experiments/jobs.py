@@ -7,6 +7,7 @@ was stopped goes on where it stood. The runs of all experiments of a size lie in
 import dataclasses
 import json
 import pathlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from lexrl.envs import named, random_worlds
 from lexrl.errors import InputError
 from lexrl.report import runs as reports
 from lexrl.report.runs import Found
-from lexrl.run import Result, Run, disk, load, plan, settings
+from lexrl.run import Result, Run, disk, plan, settings
 
 RUNS = "runs"
 """The folder of the runs, beside those of the experiments."""
@@ -101,9 +102,11 @@ def execute(root: pathlib.Path, job: Job) -> Iterator[Result]:
     folder = place(root, job)
     resumed = (folder / store.RUN).exists()
     run = job.run()
-    standing = disk.standing(folder, run)[0] if resumed else None
+    standing, said = disk.standing(folder, run) if resumed else (None, [])
+    for sentence in said:
+        warnings.warn(sentence, stacklevel=2)
     if not resumed:
-        disk.begin(folder, run, title=job.label, job=job.told, **_named(job))
+        disk.begin(folder, run, title=job.label, job=job.told)
     result = None
     for result in disk.record(folder, run, standing):
         yield result
@@ -123,18 +126,11 @@ def collect(root: pathlib.Path, jobs: Sequence[Job]) -> tuple[list[Finished], di
             continue
         if found is None or found.summary is None:
             why[job.name] = "It was not run to its end."
+        elif len(found.summary["stopped"]) == len(found.about["seeds"]):
+            why[job.name] = f"No seed came to its end. {next(iter(found.summary['stopped'].values()))}"
         else:
             done.append(Finished(job, found, found.summary))
     return done, why
-
-
-def result_of(root: pathlib.Path, job: Job) -> Result:
-    """The result of a finished job, with its policies."""
-    return load(place(root, job), job.build())
-
-
-def _named(job: Job) -> dict[str, Any]:
-    return {"name": job.label, "world_name": job.world, "tags": dict(job.tags)}
 
 
 def finals(one: Finished) -> np.ndarray:
