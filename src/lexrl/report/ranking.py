@@ -72,10 +72,9 @@ def compare(
     The objectives are means and not interquartile means, for the order is one of expected returns: the one seed in ten
     that runs the robot into the wall counts. As with `n` values the resampled means spread too little, each resample's
     step from the mean is stretched by `sqrt(n / chi)`, `chi` drawn from the chi-squared distribution of `n - 1`
-    degrees: for normal values this is just Student's spread. Measured on pairs of runs with equal means, where 10 false
-    verdicts in 100 are allowed, 5 either way: with 5, 10, 30 seeds there are 6, 7, 10 for normal values (17, 13, 13
-    without the stretch) and 5, 8, 11 for lognormal ones; the worst is 21, for 10 lognormal values each, four times as
-    wide in one run.
+    degrees: for normal values this is just Student's spread. Measured (`benchmarks/coverage.py`) on pairs of runs with
+    equal means, where 10 false verdicts in 100 are allowed, 5 either way: with 3, 5, 10, 30 seeds there are 3, 7, 9,
+    10 for normal values and 3, 5, 9, 11 for lognormal ones.
 
     A seed for which not all objectives are known is left out.
 

@@ -35,8 +35,9 @@ def fit(sizes: np.ndarray, times: "list[Times]") -> Law | None:
 
         p = sum (x - mean x) (y - mean y) / sum (x - mean x)^2        x = log size, y = log time
 
-    The interval of p is for the straight line that fits best; it does not say whether a line fits. Measured coverage in
-    per cent, for times that are geometric means over 5, 10, 30 worlds and 4 sizes: 91, 95, 95.
+    The interval of p is for the straight line that fits best; it does not say whether a line fits. Measured coverage
+    (`benchmarks/coverage.py`) in per cent, for times that are geometric means over 5, 10, 30 worlds and 4 sizes: 91,
+    94, 95.
     """
     if np.ndim(sizes) != 1 or len(sizes) != len(times):
         raise InputError(f"There are {len(times)} times for {np.shape(sizes)} sizes; each size needs one.")

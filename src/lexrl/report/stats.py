@@ -164,18 +164,17 @@ def limits(middle: Numbers, resampled: np.ndarray, sizes: Sequence[int]) -> tupl
     Where a stratum has fewer than 5 values the resamples do not reach so far, and the plain interval is stretched about
     the statistic by `r / 1.96`.
 
-    Measured in simulation for the interquartile mean, in per cent, with the plain interval's coverage in brackets:
+    Measured (`benchmarks/coverage.py`) for the interquartile mean, in per cent, with the plain interval's coverage in
+    brackets:
 
         values                               3          5          10         30
-        normal                            94 (75)    94 (91)    97 (93)    96 (93)
-        lognormal                         93 (75)    94 (91)    97 (93)    96 (93)
-        N(0, 0.1) or N(1, 0.1), 7 to 3    86 (70)    88 (85)    97 (93)    95 (93)
-        0 or 1, 7 to 3                    63 (64)    83 (82)    97 (96)    96 (94)
+        normal                            94 (75)    96 (92)    97 (94)    95 (94)
+        lognormal                         93 (75)    95 (92)    98 (93)    96 (94)
+        N(0, 0.1) or N(1, 0.1), 7 to 3    87 (68)    88 (84)    96 (92)    95 (95)
+        0 or 1, 7 to 3                    65 (64)    83 (80)    97 (84)    92 (91)
 
     The last line is bad where all of few seeds are often the same, which shows no spread. In 5 strata of 3, 5, 10
-    values: normal 94, 96, 94, lognormal 92, 94, 94, mixture 93, 94, 96. The bias-corrected accelerated interval is as
-    narrow as the plain one; the studentised one is hundreds of times as wide at 5 values, and covers 60 to 87 in the
-    last two lines at 10.
+    values: normal 96, 95, 95, lognormal 96, 95, 95, mixture 91, 94, 94.
     """
     n, freedom = sum(sizes), sum(sizes) - len(sizes)
     reach = special.stdtrit(freedom, 0.975) * np.sqrt(n / freedom)
