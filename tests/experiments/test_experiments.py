@@ -9,7 +9,7 @@ import pytest
 
 import lexrl
 from lexrl import cli, store
-from lexrl.experiments import EXPERIMENTS, jobs, pace, pb_settings, perform, planned, safety, scaling, slack, write
+from lexrl.experiments import EXPERIMENTS, jobs, pace, pb_settings, perform, plan, safety, scaling, slack, write
 from lexrl.experiments.jobs import Finished
 from lexrl.report.runs import Found
 from lexrl.report.scaling import fit
@@ -30,7 +30,7 @@ def test_a_name_stands_for_one_run(size):
     for experiment in EXPERIMENTS.values():
         for job in experiment.runs(size):
             assert told.setdefault(job.name, job.told) == job.told
-    assert len(planned(list(EXPERIMENTS), size)) == len(told)
+    assert len(plan(list(EXPERIMENTS), size)) == len(told)
 
 
 def test_the_papers_sizes():
@@ -173,14 +173,14 @@ class TestRunning:
         monkeypatch.setitem(safety.WORLDS, "grid-nav", {"size": 8, "seed": 3})
 
     def test_stopped_and_taken_up_again(self, root):
-        first = next(perform(["safety"], "smoke", root))
+        first = next(perform(plan(["safety"], "smoke"), root))
         assert not first.over
         assert store.checkpoints(jobs.place(root, first.job))
         with pytest.raises(lexrl.InputError, match="No run of the experiment 'safety' is finished"):
             write("safety", "smoke", root)
-        over = [event for event in perform(["safety"], "smoke", root) if event.over]
+        over = [event for event in perform(plan(["safety"], "smoke"), root) if event.over]
         assert [event.job.label for event in over] == ["LDQN", "DQN"]
-        assert not list(perform(["safety"], "smoke", root))  # all is there
+        assert not list(perform(plan(["safety"], "smoke"), root))  # all is there
 
     def test_what_is_shown(self, root):
         folder = write("safety", "smoke", root)
@@ -214,7 +214,7 @@ class TestRunning:
             return real(root, job)
 
         monkeypatch.setattr(jobs, "is_finished", fails)
-        events = list(perform(["safety"], "smoke", root))
+        events = list(perform(plan(["safety"], "smoke"), root))
         assert [(event.job.label, event.why) for event in events] == [("DQN", "The disk was eaten.")]
         folder = write("safety", "smoke", root, {event.job.name: event.why for event in events})
         content = json.loads((folder / "experiment.json").read_text())
@@ -247,6 +247,20 @@ class TestRunning:
         assert "finished" in said
         assert "for the 0 runs that are left" in said
 
+    def test_a_part_of_the_plan(self, root, capsys):
+        cli.main(["experiment", "safety", "--size", "smoke", "--only", "*/dqn", "--out", str(root), "--dry-run"])
+        said = capsys.readouterr().out
+        assert "grid-nav/paper/dqn" in said
+        assert "ldqn" not in said
+
+    def test_the_commits_of_the_runs_are_told(self, root, monkeypatch):
+        real = store.read_run
+        monkeypatch.setattr(
+            store, "read_run", lambda folder: real(folder) | {"commit": {"ldqn": "f00", "dqn": "ba7"}[folder.name]}
+        )
+        content = json.loads((write("safety", "smoke", root) / "experiment.json").read_text())
+        assert content["commit"] == "ba7, f00"
+
 
 def test_speeds_are_remembered():
     job = scaling.runs("paper")[0]
@@ -269,6 +283,15 @@ def test_what_was_never_run_is_as_slow_as_the_slowest_like_it(cache):
     job = dataclasses.replace(scaling.runs("paper")[0], name="wild/16/one-4", seeds=2, steps=500)
     assert pace.estimate(job) == pytest.approx(2.0 + 1000 / 100)
     assert pace.estimate(dataclasses.replace(job, name="wild/16/two-4")) is None
+
+
+def test_a_pattern_that_no_run_has(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["experiment", "scaling", "--only", "*q-learning*", "*qlearning*"])
+    assert stopped.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "No run is called '*qlearning*'; there are random-momdps/256/q-learning-1, " in said
+    assert "and 17 others: try '*ldqn*', or --dry-run for all names." in said
 
 
 def test_an_unknown_experiment(capsys):

@@ -1,7 +1,6 @@
 """The progress line: what it says of made-up results whose meaning is known."""
 
 import io
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -248,27 +247,3 @@ class TestOnATerminal:
                 see(part(whole, points))
         written = file.getvalue()
         assert written.index("a title") < written.index("compiling ...") < written.rindex("100 %")
-
-
-def test_a_notebook_sees_the_same_lines_renewed_in_one_place(clock, monkeypatch):
-    """What stands in for IPython here notes what it is shown; a real notebook was looked at by hand."""
-    seen = []
-    place = SimpleNamespace(update=seen.append)
-
-    def display(shown, display_id=False):
-        if display_id:  # the title is shown once, as it is
-            seen.append(shown)
-        return place
-
-    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(HTML=str, display=display))
-    console = Console(file=io.StringIO(), highlight=False)
-    console.is_jupyter = True
-    whole = result(price=0.5)
-    with progress("a title", whole.run, console) as see:
-        see(part(whole, 10))
-        see(whole)
-    assert seen[0] == "compiling ..."
-    assert len(seen) == 3
-    assert "min cost" in seen[1]
-    assert "price 0.5" in seen[2]
-    assert "<html" not in seen[2]

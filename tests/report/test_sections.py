@@ -44,7 +44,7 @@ class Tree(html.parser.HTMLParser):
 
 
 def test_every_kind_is_in_a_chapter(folder):
-    text = sections.chapter(folder)
+    text = sections.document("x", [folder])
     for part in (
         "Safety: CartSafe and GridNav", "laptop size", "9 runs", "21 min", "16 November 2026", "commit abc1234",
         "not decidable", "Reward counts <code>after</code>", "undecided among these", "0.31 <small>[0.21, 0.41]",
@@ -117,7 +117,7 @@ def test_failures_come_first_and_the_rest_is_shown(tmp_path):
     content = synthetic.experiment()
     content["runs"][5] |= {"state": "missing", "seconds": None, "why": ""}
     content["runs"][7] |= {"state": "failed", "why": "Seed 3 diverged."}
-    text = sections.chapter(synthetic.write(tmp_path, content))
+    text = sections.document("x", [synthetic.write(tmp_path, content)])
     assert "<b>2 of 9 runs did not finish</b> (AproPO, DQN)" in text
     assert text.index("Seed 3 diverged.") < text.index("lexrl train dqn") < text.index("lexrl train lppo")
     assert "9 runs, 2 not finished" in text
@@ -126,11 +126,11 @@ def test_failures_come_first_and_the_rest_is_shown(tmp_path):
 
 def test_an_experiment_without_results_says_so(tmp_path):
     content = synthetic.experiment() | {"sections": []}
-    assert "There are no results yet." in sections.chapter(synthetic.write(tmp_path, content))
+    assert "There are no results yet." in sections.document("x", [synthetic.write(tmp_path, content)])
 
 
 def test_a_missing_picture_is_told(tmp_path):
-    text = sections.chapter(synthetic.write(tmp_path, synthetic.experiment(), pictures=False))
+    text = sections.document("x", [synthetic.write(tmp_path, synthetic.experiment(), pictures=False)])
     assert "The picture &#x27;a.png&#x27; is missing." in text
 
 
@@ -141,7 +141,7 @@ def test_a_large_picture_is_made_smaller(tmp_path):
     assert (folder / "figures" / "a.png").stat().st_size > 3e6
     assert len(sections.document("x", [folder])) < 1e6
     (folder / "figures" / "a.png").write_bytes(b"no picture" * 10_000)
-    text = sections.chapter(folder)
+    text = sections.document("x", [folder])
     assert "The picture &#x27;a.png&#x27; is damaged." in text
     assert text.count("<img") == 1
 
@@ -194,7 +194,9 @@ def test_data_is_tidy_and_the_same_on_the_page(folder):
     assert final[3]["seconds"] == ""
     assert "seconds as shown" not in final[0]
     assert len(store.read_csv(written["ranking"])) == 9 * 8
-    links = {each["download"]: each["href"] for each in Tree(sections.chapter(folder)).all("a", **{"class": "csv"})}
+    links = {
+        each["download"]: each["href"] for each in Tree(sections.document("x", [folder])).all("a", **{"class": "csv"})
+    }
     for name, path in written.items():
         inside = urllib.parse.unquote(links[f"{name}.csv"].removeprefix("data:text/csv;charset=utf-8,"))
         assert inside == path.read_text()
@@ -254,7 +256,7 @@ def test_any_numbers_can_be_drawn(tmp_path, values, log):
         {"kind": "front", "name": "f", "x": "x", "y": "y", "curve": point | {"label": "C"}, "points": [point]},
     ]
     folder = synthetic.write(tmp_path, synthetic.experiment() | {"sections": drawn})
-    text = sections.chapter(folder)
+    text = sections.document("x", [folder])
     assert text.count("class=chart") == 4
     assert not re.search(r"\b(nan|inf)\b", re.sub(r"<script.*?</script>|href='[^']*'", "", text), re.IGNORECASE)
     for _, given in Tree(text).tags:
@@ -334,7 +336,7 @@ def test_what_is_broken_is_a_sentence_with_the_file(tmp_path, case):
     change(content)
     folder = synthetic.write(tmp_path, content)
     with pytest.raises(store.Damaged) as caught:
-        sections.chapter(folder)
+        sections.document("x", [folder])
     sentence = str(caught.value)
     assert words in sentence
     assert sentence.startswith(f"The file {str(folder / 'experiment.json')!r} is damaged: ")
@@ -357,13 +359,13 @@ def test_foreign_files_are_sentences(tmp_path, written, words):
     path = tmp_path / "experiment.json"
     path.write_text(written)
     with pytest.raises(InputError, match=re.escape(words)) as caught:
-        sections.chapter(tmp_path)
+        sections.document("x", [tmp_path])
     assert repr(str(path)) in str(caught.value)
 
 
 def test_no_experiment_is_a_sentence(tmp_path):
     with pytest.raises(InputError, match=r"There is no file .*experiment.json'; give a folder"):
-        sections.chapter(tmp_path)
+        sections.document("x", [tmp_path])
     with pytest.raises(InputError, match="There is no experiment to report"):
         sections.document("x", [])
     assert "<p>rest</p>" in sections.document("x", [], rest="<p>rest</p>")

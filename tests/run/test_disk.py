@@ -136,8 +136,14 @@ def test_a_folder_tells_everything(tmp_path):
     assert about["algorithm"]["minibatches"] == 2
     assert about["world"]["class"] == "lexrl.envs.cart_safe:CartSafe"
     assert {"lexrl", "jax", "numpy", "python"} == about["versions"].keys()
+    assert about["commit"] == disk.commit()
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert len(summary["per_episode"]["cost"]) == 2
+
+
+def test_without_git_there_is_no_commit(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert disk.commit() == ""
 
 
 def test_a_finished_folder_is_left_alone(tmp_path):

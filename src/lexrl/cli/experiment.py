@@ -11,7 +11,7 @@ from rich.table import Table
 
 from lexrl.cli.show import Place, complain, console, next_commands
 from lexrl.cli.train import stopping
-from lexrl.experiments import EXPERIMENTS, Size, jobs, pace, perform, planned, write
+from lexrl.experiments import EXPERIMENTS, Size, jobs, pace, perform, plan, write
 from lexrl.experiments.jobs import Job
 
 Name = Literal["scaling", "safety", "slack", "pb-settings", "policies", "all"]
@@ -25,6 +25,8 @@ class ExperimentCommand:
     """Which one: how learning time scales, safety, LDQN's slack, settings of PB-LRL, pictures of policies; or all."""
     size: Size = "laptop"
     """For a first look, for minutes on two cores, or as in the paper."""
+    only: tuple[str, ...] = ()
+    """Run only those whose names match one of these patterns, as in '*/ldqn*'."""
     out: Place = None
     """Folder for runs and results, by default experiments/SIZE."""
     dry_run: bool = False
@@ -35,20 +37,20 @@ def experiment(command: ExperimentCommand) -> None:
     """`lexrl experiment NAME`"""
     names = list(EXPERIMENTS) if command.name == "all" else [command.name]
     root = command.out or pathlib.Path("experiments") / command.size
-    todo = [job for job in planned(names, command.size) if not jobs.is_finished(root, job)]
-    _show_plan(names, command.size, root, todo)
+    every = plan(names, command.size, command.only)
+    todo = [job for job in every if not jobs.is_finished(root, job)]
+    _show_plan(f"{', '.join(names)}: {len(every)} runs in {root}", every, todo)
     if command.dry_run:
         return
-    why = _run(names, command.size, root, len(todo))
+    why = _run(todo, root)
     for name in names:
         folder = write(name, command.size, root, why)
         console.print(f"{name}: written to [bold]{folder}[/bold].")
     next_commands((f"lexrl report {root}", "all of it on one page"))
 
 
-def _show_plan(names: Sequence[str], size: Size, root: pathlib.Path, todo: Sequence[Job]) -> None:
-    every = planned(names, size)
-    table = Table(box=None, title=f"{', '.join(names)}: {len(every)} runs in {root}", title_justify="left")
+def _show_plan(title: str, every: Sequence[Job], todo: Sequence[Job]) -> None:
+    table = Table(box=None, title=title, title_justify="left")
     for column in ("run", "seeds", "steps", "about"):
         table.add_column(column, justify="left" if column == "run" else "right")
     waiting = {job.name for job in todo}
@@ -62,16 +64,16 @@ def _show_plan(names: Sequence[str], size: Size, root: pathlib.Path, todo: Seque
     console.print(f"About {_time(seconds)} for the {len(todo)} runs that are left{also}.")
 
 
-def _run(names: Sequence[str], size: Size, root: pathlib.Path, many: int) -> dict[str, str]:
+def _run(todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
     """Run what is left; gives what could not be run, and why."""
     why: dict[str, str] = {}
     number, begun = 1, time.monotonic()
     with stopping() as asked:
-        for event in perform(names, size, root):
+        for event in perform(todo, root):
             if event.over:
                 seconds = time.monotonic() - begun
                 said = f"{_time(seconds)}" if event.result is not None else event.why
-                console.print(f"{number}/{many} {event.job.name}: {said}", markup=False)
+                console.print(f"{number}/{len(todo)} {event.job.name}: {said}", markup=False)
                 number, begun = number + 1, time.monotonic()
             if event.result is None:
                 why[event.job.name] = event.why

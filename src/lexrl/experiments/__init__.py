@@ -5,11 +5,10 @@ root/EXPERIMENT/experiment.json       what is shown: curves, tables, rankings, c
 root/EXPERIMENT/figures/...           pictures
 """
 
-import datetime
+import fnmatch
 import os
 import pathlib
 import platform
-import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -52,9 +51,9 @@ class Event(NamedTuple):
     why: str = ""
 
 
-def perform(names: Sequence[str], size: Size, root: pathlib.Path) -> Iterator[Event]:
-    """Run what is not finished of some experiments; a run that cannot be is told, and the others go on."""
-    for job in planned(names, size):
+def perform(planned: Sequence[Job], root: pathlib.Path) -> Iterator[Event]:
+    """Run what is not finished; a run that cannot be is told, and the others go on."""
+    for job in planned:
         try:
             if jobs.is_finished(root, job):
                 continue
@@ -68,9 +67,16 @@ def perform(names: Sequence[str], size: Size, root: pathlib.Path) -> Iterator[Ev
             yield Event(job, None, over=True, why=str(error))
 
 
-def planned(names: Sequence[str], size: Size) -> list[Job]:
-    """The runs of some experiments, each once."""
-    return list({job.name: job for name in names for job in EXPERIMENTS[name].runs(size)}.values())
+def plan(names: Sequence[str], size: Size, only: Sequence[str] = ()) -> list[Job]:
+    """The runs of some experiments, each once; only those whose names match one of the patterns, if there are any."""
+    every = {job.name: job for name in names for job in EXPERIMENTS[name].runs(size)}
+    for pattern in only:
+        if not fnmatch.filter(every, pattern):
+            raise InputError(
+                f"No run is called {pattern!r}; there are {', '.join(list(every)[:3])} and {len(every) - 3} others: "
+                "try '*ldqn*', or --dry-run for all names."
+            )
+    return [job for name, job in every.items() if not only or any(fnmatch.fnmatch(name, each) for each in only)]
 
 
 def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None = None) -> pathlib.Path:
@@ -93,11 +99,11 @@ def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None 
         "title": experiment.TITLE,
         "question": experiment.QUESTION,
         "command": f"lexrl experiment {name} --size {size}",
-        "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "begun": min(one.found.about["begun"] for one in done),
         "seconds": round(sum(one.summary["seconds"] for one in done), 1),
         "versions": disk.versions(),
         "machine": {"cores": os.cpu_count(), "system": platform.platform()},
-        "commit": commit(),
+        "commit": ", ".join(sorted({one.found.about.get("commit", "") for one in done} - {""})),
         "runs": _runs(all_of_them, done, missing | (why or {})),
         "sections": [_with_files(section, folder) for section in sections],
     }
@@ -136,15 +142,3 @@ def _with_files(section: dict[str, Any], folder: pathlib.Path) -> dict[str, Any]
         store.write_bytes(folder / file, picture["png"])
         pictures.append({"file": file, "alt": picture["alt"], "label": picture["label"]})
     return section | {"pictures": pictures}
-
-
-def commit() -> str:
-    """The commit that lexrl is at, if it is a working copy."""
-    here = pathlib.Path(__file__).parent
-    try:
-        asked = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=True, timeout=10
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return asked.stdout.strip()

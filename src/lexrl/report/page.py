@@ -113,7 +113,7 @@ def _run(folder: pathlib.Path) -> tuple[Found, str]:
         parts.append(_curves(one))
     for name, caption in (("episode.gif", "An episode."), ("map.png", "What was learned.")):
         parts.append(_picture(one.path / name, caption))
-    told = {key: one.about.get(key) for key in ("command", "begun", "versions", "machine")}
+    told = {key: one.about.get(key) for key in ("command", "begun", "versions", "commit", "machine")}
     settings = {key: one.about.get(key) for key in ("algorithm", "world")}
     seconds = "" if one.summary is None else f", {one.summary['seconds']:g} s"
     parts.append(

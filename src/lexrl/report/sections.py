@@ -1,7 +1,6 @@
 """Experiments as chapters of a page: their charts, tables and answers, what was run, and the numbers to take along.
 
 document(title, folders)    the whole page
-chapter(folder)             one experiment of it
 write_figures(folder)       its charts as PNG and SVG files
 write_data(folder)          its numbers as CSV files
 """
@@ -22,7 +21,7 @@ import PIL.Image
 
 from lexrl import store
 from lexrl.errors import InputError
-from lexrl.report import charts, form, inline, looks, tidy
+from lexrl.report import charts, form, inline, looks, reader, tidy
 from lexrl.report.form import (
     Cell,
     Claims,
@@ -45,7 +44,7 @@ EMBEDDED = 400_000
 LARGE, WIDEST = 40_000, 720
 """A picture of more bytes than this is made smaller for the page, to this many pixels across."""
 
-below = form.below
+below = reader.below
 
 
 def document(title: str, folders: Sequence[pathlib.Path], rest: str = "", style: str = "") -> str:
@@ -60,7 +59,7 @@ def document(title: str, folders: Sequence[pathlib.Path], rest: str = "", style:
     found, failed = [], []
     for folder in folders:
         try:
-            found.append(form.read(folder))
+            found.append(reader.read(folder))
         except InputError as error:
             failed.append(str(error))
     if not found and not rest:
@@ -88,21 +87,14 @@ def document(title: str, folders: Sequence[pathlib.Path], rest: str = "", style:
 def runs_of(folder: pathlib.Path) -> set[pathlib.Path]:
     """The folders of an experiment's runs; none of one that cannot be read."""
     try:
-        return {(folder / run.folder).resolve() for run in form.read(folder).runs}
+        return {(folder / run.folder).resolve() for run in reader.read(folder).runs}
     except InputError:
         return set()
 
 
-def chapter(folder: pathlib.Path) -> str:
-    """One experiment as HTML; the page around it needs `STYLE` in its head and `SCRIPT` at its end."""
-    experiment = form.read(folder)
-    look = looks.assigned([form.labels(experiment.sections)])
-    return _chapter(experiment, look, _anchors([experiment])[0], "h2")
-
-
 def write_figures(folder: pathlib.Path) -> list[pathlib.Path]:
     """Every chart of an experiment as `figures/NAME.png` and `figures/NAME.svg`."""
-    experiment = form.read(folder)
+    experiment = reader.read(folder)
     look = looks.assigned([form.labels(experiment.sections)])
     written = []
     for section in experiment.sections:
@@ -117,7 +109,7 @@ def write_figures(folder: pathlib.Path) -> list[pathlib.Path]:
 def write_data(folder: pathlib.Path) -> list[pathlib.Path]:
     """The numbers of every section of an experiment as `data/NAME.csv`."""
     written = []
-    for section in form.read(folder).sections:
+    for section in reader.read(folder).sections:
         if not isinstance(section, Text | Pictures):
             written.append(folder / "data" / f"{section.name}.csv")
             store.write_bytes(written[-1], tidy.csv_text(section).encode())

@@ -8,6 +8,7 @@ import datetime
 import os
 import pathlib
 import platform
+import subprocess
 import time
 import warnings
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ def begin(folder: pathlib.Path, run: Run, **more: Any) -> None:
         "world": settings.encode(run.env),
         "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions(),
+        "commit": commit(),
         "machine": {"cores": os.cpu_count(), "system": platform.platform(), "devices": len(jax.devices())},
     }
     store.write_json(folder / store.RUN, content)
@@ -60,6 +62,17 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
+
+
+def commit() -> str:
+    """The commit that lexrl is at, if it is a working copy; `-dirty` if that was changed since."""
+    here = pathlib.Path(__file__).parent
+    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    try:
+        asked = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return asked.stdout.strip()
 
 
 def read(folder: pathlib.Path, env: Any = None) -> Run:

@@ -1,5 +1,6 @@
 """Fresh episodes with a learned policy: nothing is learned, nothing of the training is disturbed."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from lexrl.errors import InputError
 from lexrl.train import keys
 from lexrl.train.keys import Purpose
 from lexrl.train.population import Population, over_members, rewards
-from lexrl.types import Algorithm, Env, State
+from lexrl.types import Algorithm, Env, State, Step
 
 
 class Evaluation(NamedTuple):
@@ -63,26 +64,20 @@ def check_episodes(episodes: int) -> None:
 def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, own_world, columns, signs, mesh):
     def one(algorithm: Algorithm, env: Env, seed: Array, learner: State, gamma: Array) -> Any:
         def episode(number: Array) -> Any:
-            act, step, reset = (
-                keys.stream(seed, purpose, number)
-                for purpose in (Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP, Purpose.EVALUATE_RESET)
-            )
-            player = begun(algorithm, learner, seed, number)
+            (world, obs), play = begin(algorithm, env, seed, learner, number, greedy)
 
             def goes_on(carry: Any) -> Array:
                 return carry[-1]
 
             def turn(carry: Any) -> Any:
                 world, obs, time, total, worth, weight, _ = carry
-                action = algorithm.act(player, obs, keys.at(act, time), greedy=greedy)
-                answer = env.step(world, action, keys.at(step, time))
+                answer = play(world, obs, time)
                 reward = rewards(answer.signals, columns, signs)
                 on = (answer.discount > 0) & (time + 1 < env.spec.max_steps)
                 return (
                     answer.state, answer.obs, time + 1, total + reward, worth + weight * reward, weight * gamma, on,
                 )  # fmt: skip
 
-            world, obs = env.reset(reset)
             zeros = jnp.zeros(len(columns))
             start = (world, obs, jnp.int32(0), zeros, zeros, jnp.ones(len(columns)), jnp.bool_(True))
             _, _, time, total, worth, _, _ = jax.lax.while_loop(goes_on, turn, start)
@@ -94,8 +89,30 @@ def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, o
     return over_members(one, mesh, shared)(share, algorithms, env, seeds, learners, gamma)
 
 
+def begin(
+    algorithm: Algorithm, env: Env, seed: Array, learner: State, number: Array, greedy: bool
+) -> tuple[tuple[Any, Array], Callable[[Any, Array, Array], Step]]:
+    """A world and what is seen of it when a member's episode of this number begins; and its step at a time of it."""
+    act, step, reset = (
+        keys.stream(seed, purpose, number)
+        for purpose in (Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP, Purpose.EVALUATE_RESET)
+    )
+    player = begun(algorithm, learner, seed, number)
+
+    def play(world: Any, obs: Array, time: Array) -> Step:
+        action = algorithm.act(player, obs, keys.at(act, time), greedy=greedy)
+        return env.step(world, action, keys.at(step, time))
+
+    return env.reset(reset), play
+
+
 def begun(algorithm: Any, learner: State, seed: Any, episode: Any) -> State:
     """The state that plays an episode: where the policy is a mixture, one of its parts is drawn for it."""
     if not hasattr(algorithm, "begin"):
         return learner
+    return _begun(algorithm, learner, np.uint32(seed) if isinstance(seed, int) else seed, episode)
+
+
+@jax.jit
+def _begun(algorithm: Any, learner: State, seed: Array, episode: Array) -> State:
     return algorithm.begin(learner, keys.at(keys.stream(seed, Purpose.EVALUATE_BEGIN, episode), 0))

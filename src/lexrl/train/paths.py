@@ -8,9 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lexrl.train import keys
-from lexrl.train.evaluate import begun
-from lexrl.train.keys import Purpose
+from lexrl.train.evaluate import begin
 from lexrl.train.population import Population, over_members
 from lexrl.types import Algorithm, Env, State
 
@@ -36,21 +34,15 @@ def paths(people: Population, learners: State, episodes: int) -> Paths:
 def _walk(share, algorithms, env, seeds, learners, *, episodes, own_world, columns, signs, mesh):
     def one(algorithm: Algorithm, env: Env, seed: Array, learner: State) -> Any:
         def episode(number: Array) -> Any:
-            act, step, reset = (
-                keys.stream(seed, purpose, number)
-                for purpose in (Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP, Purpose.EVALUATE_RESET)
-            )
-            player = begun(algorithm, learner, seed, number)
+            (world, obs), play = begin(algorithm, env, seed, learner, number, True)
 
             def turn(carry: Any, time: Array) -> Any:
                 world, obs, on = carry
-                action = algorithm.act(player, obs, keys.at(act, time), greedy=True)
-                answer = env.step(world, action, keys.at(step, time))
+                answer = play(world, obs, time)
                 after = (answer.state, answer.obs, on & (answer.discount > 0))
                 kept = jax.tree.map(lambda new, old: jnp.where(on, new, old), after, (world, obs, on))
                 return kept, (kept[1], on)
 
-            world, obs = env.reset(reset)
             times = jnp.arange(env.spec.max_steps)
             _, (later, on) = jax.lax.scan(turn, (world, obs, jnp.bool_(True)), times)
             return jnp.concatenate([obs[None], later]), on.sum()
