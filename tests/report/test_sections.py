@@ -16,7 +16,7 @@ from synthetic import HOSTILE, NINE
 
 from lexrl import store
 from lexrl.errors import InputError
-from lexrl.report import form, inline, looks, sections, tidy
+from lexrl.report import form, inline, looks, reader, sections, tidy
 from lexrl.report.script import STYLE
 
 DRAWN = ("cart-safe-tuned", "ranking", "scaling", "front")
@@ -336,7 +336,7 @@ def test_what_is_broken_is_a_sentence_with_the_file(tmp_path, case):
     change(content)
     folder = synthetic.write(tmp_path, content)
     with pytest.raises(store.Damaged) as caught:
-        sections.document("x", [folder])
+        reader.read(folder)
     sentence = str(caught.value)
     assert words in sentence
     assert sentence.startswith(f"The file {str(folder / 'experiment.json')!r} is damaged: ")
