@@ -40,7 +40,7 @@ ALGORITHMS: dict[str, tuple[str, Callable[[], Any], int]] = {
 """Its name, its settings (the paper's for tables), and how long it learns; another learner is one more line."""
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"states": (16,), "objectives": (1, 2), "worlds": 2, "share": 0.05, "algorithms": ("q-learning",)},
-    "laptop": {"states": (256,), "objectives": (1, 2, 4, 8), "worlds": 10, "share": 0.5, "algorithms": ALGORITHMS},
+    "laptop": {"states": (256,), "objectives": (1, 2, 4, 8), "worlds": 30, "share": 0.5, "algorithms": ALGORITHMS},
     "paper": {
         "states": (256, 512), "objectives": (1, 2, 4, 8, 16), "worlds": 30, "share": 1.0, "algorithms": ALGORITHMS
     },
