@@ -1,6 +1,5 @@
 """Runs that are killed, stopped, damaged or run out of disk: the real program, and the same bytes in the end."""
 
-import os
 import pathlib
 import random
 import shutil
@@ -10,6 +9,8 @@ import sys
 import time
 
 import pytest
+
+from lexrl import cli
 
 PROGRAM = str(pathlib.Path(sys.executable).with_name("lexrl"))
 TABULAR = ["q-learning", "grid-nav", "--size", "5", "--seed", "3", "--order", "min cost > max reward", "--seeds", "3"]
@@ -175,27 +176,33 @@ def test_a_deep_learner_with_its_memory_goes_on_where_it_stopped(places):
     assert content(places / "deep-stopped") == content(places / "deep")
 
 
-def test_a_finished_run_is_not_run_again(places, whole):
-    code, _, complaint = run(places, "resume", "whole")
-    assert code == 2
-    assert "is finished" in complaint
+@pytest.fixture
+def refused(capsys):
+    """What a command says that cannot be obeyed."""
+
+    def command(*words):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main([str(word) for word in words])
+        assert stopped.value.code == 2
+        return " ".join(capsys.readouterr().err.split())
+
+    return command
+
+
+def test_a_finished_run_is_not_run_again(places, whole, refused):
+    assert "is finished" in refused("resume", places / "whole")
     assert content(places / "whole") == whole
 
 
-def test_what_is_no_run_is_a_sentence(places, tmp_path):
-    for words, sentence in (
-        (["resume", "nowhere"], "There is no folder 'nowhere'"),
-        (["resume", str(tmp_path)], "holds no run"),
-        (["evaluate", str(tmp_path)], "holds no run"),
-    ):
-        code, _, complaint = run(places, *words)
-        assert code == 2
-        assert sentence in " ".join(complaint.split())
-        assert "Traceback" not in complaint
+def test_what_is_no_run_is_a_sentence(tmp_path, refused):
+    assert "There is no folder 'nowhere'" in refused("resume", "nowhere")
+    assert "holds no run" in refused("resume", tmp_path)
+    assert "holds no run" in refused("evaluate", tmp_path)
 
 
-def test_a_foreign_run_file_is_a_sentence(tmp_path):
-    for text, sentence in (
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
         ("not json", "is not JSON"),
         ("[1]", "holds list"),
         ('{"format": 99}', "has format 99"),
@@ -205,8 +212,8 @@ def test_a_foreign_run_file_is_a_sentence(tmp_path):
             '"objectives": [["a", 1]], "seeds": [0], "steps": 1, "chunks": 1}',
             "which is not part of lexrl",
         ),
-    ):
-        (tmp_path / "run.json").write_text(text)
-        code, _, complaint = run(tmp_path, "resume", ".", env=os.environ | {"COLUMNS": "200"})
-        assert code == 2, complaint
-        assert sentence in " ".join(complaint.split())
+    ],
+)
+def test_a_foreign_run_file_is_a_sentence(tmp_path, refused, text, sentence):
+    (tmp_path / "run.json").write_text(text)
+    assert sentence in refused("resume", tmp_path)

@@ -43,7 +43,7 @@ def page(folder: pathlib.Path) -> str:
     found = _readable([path for path in runs.below(folder) if path.resolve() not in shown], _run, failed)
     solved = _readable(sorted(path.parent for path in folder.rglob("solution.json")), _solution, failed)
     if experiments and not found and not solved and not failed:
-        return sections.document(folder.resolve().name, experiments)
+        return sections.document("Lexicographic reinforcement learning: the paper's experiments", experiments)
     if not found and not solved and not experiments:
         why = f" ({failed[0]})" if failed else ""
         raise InputError(f"In the folder {str(folder)!r} is no run that could be reported{why}.")

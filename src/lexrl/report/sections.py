@@ -128,7 +128,9 @@ def _anchors(experiments: Sequence[Experiment]) -> list[str]:
 def _cover(experiments: Sequence[Experiment]) -> str:
     runs = sum(len(each.runs) for each in experiments)
     seconds = sum((each.seconds for each in experiments if math.isfinite(each.seconds)), 0.0)
-    return f"{_count(len(experiments), 'experiment')}, {_count(runs, 'run')}, {_duration(seconds)} of computing."
+    sizes = ", ".join(f"{size} size" for size in dict.fromkeys(each.size for each in experiments) if size)
+    many = f"{_count(len(experiments), 'experiment')}, {_count(runs, 'run')}, {_duration(seconds)} of computing."
+    return _safe(f"{sizes}: {many}" if sizes else many)
 
 
 def _contents(experiments: Sequence[Experiment], anchors: Sequence[str]) -> str:
