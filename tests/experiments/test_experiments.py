@@ -9,10 +9,12 @@ import pytest
 
 import lexrl
 from lexrl import cli, store
+from lexrl.envs import random_worlds
 from lexrl.experiments import EXPERIMENTS, jobs, pace, pb_settings, perform, plan, safety, scaling, slack, write
 from lexrl.experiments.jobs import Finished
 from lexrl.report.runs import Found
 from lexrl.report.scaling import fit
+from lexrl.tolerance import Relative
 
 SIZES = ("smoke", "laptop", "paper")
 
@@ -88,6 +90,18 @@ class TestStable:
         power = fit(sizes, found).exponent
         assert power.low < 0.5 < power.high
         assert power.high - power.low < 0.3
+
+
+def test_the_distance_to_the_optimum():
+    """As `gaps` tells it with all its programs; some policies are the optimum here, others miss it at either place."""
+    worlds = random_worlds(16, states=3, actions=2, objectives=2, successors=1, ties=0.5, noise=0.0)
+    learner = lexrl.q_learning(alpha=0.1, gamma=0.9, tolerance=0.001)
+    result = lexrl.train(learner, worlds, "max signal_1 > max signal_2", seeds=16, steps=400)
+    found = scaling.to_the_optimum(result)
+    gaps = result.gaps([worlds.one(i).momdp(0.9) for i in range(16)], tolerance=Relative(0.01))
+    np.testing.assert_allclose(found["first_gap"], [gap.shortfall[0] for gap in gaps], atol=1e-8)
+    assert found["exact"] == [gap.level is None for gap in gaps]
+    assert {gap.level for gap in gaps} == {None, 0, 1}
 
 
 def finished(job, final, **summary):
