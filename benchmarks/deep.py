@@ -212,7 +212,9 @@ def start_up(repeats: int) -> None:
     """From pressing enter to the first progress line: with an empty compilation cache, and with a warm one."""
     table = Table("", "cold, s", "warm, s", box=None, title="To the first progress line (goal: < 20 cold, < 6 warm)")
     program = pathlib.Path(sys.executable).with_name("lexrl")
-    for name in ("lppo", "la2c", "ldqn"):
+    for name in (
+        "lppo", "la2c", "ldqn", "projection", "ppo", "a2c", "dqn", "rcpo", "ppo-lagrangian", "var-ac", "appropo"
+    ):  # fmt: skip
         cold, warm = [], []
         for _ in range(repeats):
             with tempfile.TemporaryDirectory() as folder:
@@ -231,7 +233,7 @@ def _first_line(command: list[str], folder: str, environment: dict[str, str]) ->
         for line in process.stdout:
             if " steps  " in line:
                 seconds = time.perf_counter() - begun
-                process.communicate()
+                process.kill()
                 return seconds
     raise RuntimeError(f"{command} ended without a progress line")
 
