@@ -16,10 +16,11 @@ LEARNER = lexrl.LPPO(worlds=4, rollout=64, minibatches=2, networks=Networks(hidd
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("asked")
-    for name, order in (("one", ORDER), ("two", ORDER), ("turned", "max reward > min cost")):
-        seeds = [5, 6, 7] if name == "two" else [0, 1, 2]
-        lexrl.train(LEARNER, "cart-safe", order, seeds=seeds, steps=1024, chunks=2, out=place / name)
-    run = plan(LEARNER, "cart-safe", ORDER, 2, 1024, 4)
+    for name, seeds in (("one", [0, 1, 2]), ("two", [5, 6, 7])):
+        lexrl.train(LEARNER, "cart-safe", ORDER, seeds=seeds, steps=1024, chunks=2, out=place / name)
+    idle, turned = lexrl.Random(), "max reward > min cost"
+    lexrl.train(idle, "cart-safe", turned, seeds=3, steps=1024, chunks=2, out=place / "turned")
+    run = plan(LEARNER, "cart-safe", ORDER, 3, 1024, 4)
     disk.begin(store.new_folder(place / "stopped"), run)
     next(iter(disk.record(place / "stopped", run)))
     lexrl.train(lexrl.q_learning(), "random-momdp", "max signal_1", seeds=1, steps=100, chunks=1, out=place / "finite")
