@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-slow bench results docs format clean
+.PHONY: demo test test-slow bench results results-paper docs format clean
 
 ORDER := "min cost > max reward"
 
@@ -34,14 +34,18 @@ bench: $(VENV)/.bench  ## speed, as ratios within one run
 	$(BIN)/python benchmarks/host.py
 
 RESULTS := experiments/laptop
+PAPER := experiments/paper
 
 results: $(VENV)/.base  ## the paper's experiments at laptop size, as docs/results shows them: half an hour on two cores
 	$(BIN)/lexrl experiment all --size laptop --out $(RESULTS)
 	mkdir -p docs/results
 	$(BIN)/lexrl report $(RESULTS) --out docs/results/report.html
-	cd $(RESULTS) && for each in */experiment.json; do \
-		at="$(CURDIR)/docs/results/$$(dirname $$each)"; \
-		rm -rf "$$at"; mkdir -p "$$at"; cp -R "$$(dirname $$each)"/data "$$(dirname $$each)"/figures "$$at" 2>/dev/null; done; true
+	for each in $(RESULTS)/*/experiment.json; do sh docs/results/copy.sh "$$(dirname $$each)" docs/results; done
+
+results-paper: $(VENV)/.base  ## scaling of the tabular learners at the paper's size, as docs/results/paper shows it
+	$(BIN)/lexrl experiment scaling --size paper --only "*q-learning*" "*sarsa*" "*double-q*" --out $(PAPER)
+	$(BIN)/lexrl report $(PAPER) --out $(PAPER)/report.html
+	sh docs/results/copy.sh $(PAPER)/scaling docs/results/paper
 
 docs: $(VENV)/.docs  ## the documentation as HTML, in docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
