@@ -75,8 +75,10 @@ class TestTrain:
     def test_tells_how_it_goes_in_plain_lines(self, trained):
         done, _ = trained
         assert done.returncode == 0, done.stderr
-        lines = [line for line in done.stdout.splitlines() if "steps/s" in line and " steps  " in line]
+        lines = [line for line in done.stdout.splitlines() if " steps  " in line]
         assert len(lines) == 11
+        assert " s" in lines[0].split("compiled and begun in ")[1]
+        assert all(" steps/s  " in line for line in lines[1:])
         assert "20,000 steps" in lines[-1]
         assert "optimum" in done.stdout
 

@@ -93,11 +93,16 @@ class Pace:
 
     @property
     def left(self) -> str:
-        """Time left, as in 1:05; at most that after the first result, whose time had the compiling in it."""
+        """Time left, as in 1:05."""
         seconds = round(max(self.total - self.done, 0) / max(self.speed, 1e-9))
         hours, rest = divmod(seconds, 3600)
-        clock = f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
-        return f"at most {clock}" if self.rough and seconds else clock
+        return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
+
+    def told(self, seeds: int) -> list[str]:
+        """Steps a second of so many seeds and the time left; not while the only time known has the compiling in it."""
+        if self.rough and self.first is not None and self.done < self.total:
+            return [f"compiled and begun in {self.first[0] - self.begun:.0f} s"]
+        return [f"{self.speed * seeds:,.0f} steps/s", f"{self.left} left"]
 
 
 def board(result: Any, pace: Pace) -> Group:
@@ -112,14 +117,12 @@ def board(result: Any, pace: Pace) -> Group:
             Text(f"{arrow(way, objective.sign)} {WORDS[way]}", style=COLOURS[way]),
             "" if price is None else f"price {price:.3g}",
         )
-    everyone = pace.speed * len(result.run.seeds)
     bar = Table.grid(padding=(0, 2, 0, 0))
     bar.add_row(
         ProgressBar(total=pace.total, completed=pace.done, width=28),
         f"{pace.percent:>3d} %",
         f"{pace.done:,} of {pace.total:,} steps of each seed",
-        f"{everyone:,.0f} steps/s",
-        f"{pace.left} left",
+        *pace.told(len(result.run.seeds)),
     )
     stopped = [Text(sentence, style="red") for sentence in result.faults.values()]
     return Group(table, bar, *stopped)
@@ -133,8 +136,7 @@ def plain(result: Any, pace: Pace) -> str:
         price = last(result, "price", i)
         priced = "" if price is None else f", price {price:.3g}"
         parts.append(f"{objective.name} {level(result, i)} {WORDS[way]}".rstrip() + priced)
-    everyone = pace.speed * len(result.run.seeds)
-    return "  ".join([*parts, f"{everyone:,.0f} steps/s", f"{pace.left} left"])
+    return "  ".join([*parts, *pace.told(len(result.run.seeds))])
 
 
 def level(result: Any, i: int) -> str:
