@@ -40,6 +40,9 @@ def test_the_papers_sizes():
     assert {job.tags["states"] for job in found} == {256, 512}
     assert {job.tags["objectives"] for job in found} == {1, 2, 4, 8, 16}
     assert {job.seeds for job in found} == {30}
+    assert {(job.tags["states"], job.steps) for job in found if job.tags["algorithm"] == "double-q"} == {
+        (256, 400_000), (512, 800_000),
+    }  # fmt: skip
     nine = {job.tags["algorithm"] for job in safety.runs("paper")}
     assert nine == {"ldqn", "la2c", "lppo", "rcpo", "appropo", "var-ac", "dqn", "a2c", "random"}
     assert {job.seeds for job in safety.runs("paper")} == {10}

@@ -40,7 +40,8 @@ ALGORITHMS: dict[str, tuple[str, Callable[[], Any], int]] = {
     "lppo": ("LPPO", lambda: LPPO(**LINEAR), 2_000_000),
     "la2c": ("LA2C", lambda: LA2C(**LINEAR), 2_000_000),
 }
-"""Its name, its settings (the paper's for tables), and how long it learns; another learner is one more line."""
+"""Its name, its settings (the paper's for tables), and how long it learns in 256 states (in more of them, longer);
+another learner is one more line."""
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"states": (16,), "objectives": (1, 2), "worlds": 2, "share": 0.05, "algorithms": ("q-learning",)},
     "laptop": {"states": (256,), "objectives": (1, 2, 4, 8), "worlds": 30, "share": 0.5, "algorithms": ALGORITHMS},
@@ -70,7 +71,7 @@ def _job(name: str, states: int, objectives: int, worlds: int, share: float) -> 
         world="random-momdps",
         order=" > ".join(f"max signal_{i + 1}" for i in range(objectives)),
         seeds=worlds,
-        steps=round(share * steps),
+        steps=round(share * steps * max(1.0, states / 256)),
         settings={"states": states, "objectives": objectives, "max_steps": EPISODE},
         chunks=100,
         tags={"algorithm": name, "states": states, "objectives": objectives},
