@@ -137,6 +137,16 @@ POLICIES = {
         ),
         1_500_000,
     ),
+    # Six objectives: the first counts most from the beginning, else their sum is followed into the wrong branch.
+    "fruit": (
+        lexrl.LPPO(
+            **POLICY,
+            rate="0.05 to 0.01 in 2500",
+            entropy="3 to 0.1 in 2500",
+            dual=lexrl.Dual(beta=(1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)),
+        ),
+        5_200_000,
+    ),
 }
 
 
