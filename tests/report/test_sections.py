@@ -241,6 +241,19 @@ def test_axes_are_readable(value, name):
     assert inline.short(float(value)) == name
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.5, 2e4, (1, 10, 100, 1000, 10_000)),
+        (22e3, 75e3, (30_000, 50_000, 70_000)),
+        (8e3, 350e3, (10_000, 30_000, 100_000, 300_000)),
+        (1.0, 1e9, (1, 100, 1e4, 1e6, 1e8)),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis(low, high, ticks):
+    assert looks.log_ticks(low, high) == pytest.approx(ticks)
+
+
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize(
     "values",

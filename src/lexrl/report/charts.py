@@ -64,10 +64,10 @@ def _scales(axes: Any, panel: Panel, scaling: bool) -> None:
     known = any((np.nan_to_num(series.middle) > 0).any() for series in panel.series)
     if panel.log and known:  # where nothing is known there is nothing to be scaled
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(FixedLocator(looks.log_ticks(*axes.get_ylim())))
+        axes.yaxis.set_minor_locator(NullLocator())
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
-    if panel.log:
-        axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
 
 
 def _curve(axes: Any, series: Series, number: int, log: bool) -> Any:

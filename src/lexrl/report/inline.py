@@ -190,13 +190,7 @@ def _log_axis(low: float, high: float) -> Axis:
         low, high = low / 2, high * 2
     edge = (high / low) ** 0.05
     low, high = low / edge, high * edge
-    decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
-    for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
-        ticks = [each * 10.0**power for power in decades for each in steps if low <= each * 10.0**power <= high]
-        if len(ticks) >= 3:
-            break
-    every = math.ceil(len(ticks) / 7)
-    return Axis(low, high, 0, 1, True, tuple(ticks[::every]))
+    return Axis(low, high, 0, 1, True, looks.log_ticks(low, high))
 
 
 def _at_values(across: Axis, panel: Panel) -> Axis:

@@ -3,6 +3,7 @@
 The colours keep their distance for any colour vision (simulated), and have a contrast of 3 to 1 with their ground.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 LIGHT = (
@@ -75,3 +76,14 @@ def assigned(chapters: Sequence[Sequence[str]]) -> dict[str, int]:
             looks[label] = (fresh or free)[0]
             seen.add(colour(looks[label]))
     return looks
+
+
+def log_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Round numbers between two positive ones: three to seven where there are as many."""
+    decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        ticks = [each * 10.0**power for power in decades for each in steps if low <= each * 10.0**power <= high]
+        if len(ticks) >= 3:
+            break
+    return tuple(ticks[:: math.ceil(len(ticks) / 7) or 1])
