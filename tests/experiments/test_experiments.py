@@ -270,6 +270,13 @@ class TestRunning:
         assert "grid-nav/paper/dqn" in said
         assert "ldqn" not in said
 
+    def test_only_what_was_asked_for_is_written(self, root, capsys):
+        """Of 'all', the experiments of which nothing is to be run are left alone."""
+        cli.main(["experiment", "all", "--size", "smoke", "--only", "grid-nav/paper/*", "--out", str(root)])
+        said = capsys.readouterr().out
+        assert "safety: written to" in said
+        assert "scaling: written to" not in said
+
     def test_the_commits_of_the_runs_are_told(self, root, monkeypatch):
         real = store.read_run
         monkeypatch.setattr(
@@ -307,8 +314,8 @@ def test_a_pattern_that_no_run_has(capsys):
         cli.main(["experiment", "scaling", "--only", "*q-learning*", "*qlearning*"])
     assert stopped.value.code == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "No run is called '*qlearning*'; there are random-momdps/256/q-learning-1, " in said
-    assert "and 17 others: try '*ldqn*', or --dry-run for all names." in said
+    assert "No run is called '*qlearning*'; there are 20, such as random-momdps/256/q-learning-1, " in said
+    assert "try '*ldqn*', or --dry-run for all names." in said
 
 
 def test_an_unknown_experiment(capsys):

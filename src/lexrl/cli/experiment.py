@@ -43,7 +43,10 @@ def experiment(command: ExperimentCommand) -> None:
     if command.dry_run:
         return
     why = _run(todo, root)
+    asked = {job.name for job in every}
     for name in names:
+        if asked.isdisjoint(job.name for job in plan([name], command.size)):
+            continue  # nothing of it was to be run
         folder = write(name, command.size, root, why)
         console.print(f"{name}: written to [bold]{folder}[/bold].")
     next_commands((f"lexrl report {root}", "all of it on one page"))

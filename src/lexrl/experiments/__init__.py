@@ -73,8 +73,8 @@ def plan(names: Sequence[str], size: Size, only: Sequence[str] = ()) -> list[Job
     for pattern in only:
         if not fnmatch.filter(every, pattern):
             raise InputError(
-                f"No run is called {pattern!r}; there are {', '.join(list(every)[:3])} and {len(every) - 3} others: "
-                "try '*ldqn*', or --dry-run for all names."
+                f"No run is called {pattern!r}; there are {len(every)}, such as {', '.join(list(every)[:3])}: try "
+                "'*ldqn*', or --dry-run for all names."
             )
     return [job for name, job in every.items() if not only or any(fnmatch.fnmatch(name, each) for each in only)]
 

@@ -71,7 +71,7 @@ class Policy:
         """The policy that plays an episode of a given number: of a mixture, one part is drawn for it."""
         if not hasattr(self.algorithm, "begin"):
             return self
-        return dataclasses.replace(self, state=begun(self._numbers, self.state, self.seed, episode))
+        return dataclasses.replace(self, state=begun(self._numbers, self.state, np.uint32(self.seed), episode))
 
     def act(self, observation: Any, key: Array) -> np.ndarray:
         """The greedy action with a key of one's own: where several actions are as good, it picks among them."""

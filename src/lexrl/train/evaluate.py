@@ -110,7 +110,7 @@ def begun(algorithm: Any, learner: State, seed: Any, episode: Any) -> State:
     """The state that plays an episode: where the policy is a mixture, one of its parts is drawn for it."""
     if not hasattr(algorithm, "begin"):
         return learner
-    return _begun(algorithm, learner, np.uint32(seed) if isinstance(seed, int) else seed, episode)
+    return _begun(algorithm, learner, seed, episode)
 
 
 @jax.jit
