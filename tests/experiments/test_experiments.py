@@ -8,9 +8,21 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import cli, store
+from lexrl import cli, presets, store
 from lexrl.envs import random_worlds
-from lexrl.experiments import EXPERIMENTS, jobs, pace, pb_settings, perform, plan, safety, scaling, slack, write
+from lexrl.experiments import (
+    EXPERIMENTS,
+    jobs,
+    pace,
+    pb_settings,
+    perform,
+    plan,
+    policies,
+    safety,
+    scaling,
+    slack,
+    write,
+)
 from lexrl.experiments.jobs import Finished
 from lexrl.report.runs import Found
 from lexrl.report.scaling import fit
@@ -168,6 +180,25 @@ class TestClaims:
         assert [seen for _, seen, _ in pb_settings._claims(done)] == ["yes", "yes"]
 
 
+def test_one_more_learner_and_one_more_world_are_a_line_each(tmp_path, monkeypatch):
+    """Both have presets; a world that nobody draws is left out of the pictures."""
+    monkeypatch.setitem(presets._MAKERS, ("paper", "mountain-car-safe"), lambda: {
+        "random": presets.Preset(lexrl.Random(), {}, presets.SAFE, 2_000)
+    })  # fmt: skip
+    size = {"presets": ("paper",), "seeds": 2, "steps": 2_000, "replayed": 2_000}
+    monkeypatch.setitem(safety.ALGORITHMS, "ppo-lagrangian", "PPO-Lagrangian")
+    monkeypatch.setitem(safety.SIZES, "smoke", size | {"worlds": ("cart-safe",), "algorithms": ("ppo-lagrangian",)})
+    assert [job.label for job in safety.runs("smoke")] == ["PPO-Lagrangian"]
+
+    monkeypatch.setitem(safety.WORLDS, "mountain-car-safe", safety.Place("MountainCarSafe", (1.0, 1.0)))
+    monkeypatch.setitem(safety.SIZES, "smoke", size | {"worlds": ("mountain-car-safe",), "algorithms": ("random",)})
+    assert not policies.runs("smoke")
+    list(perform(plan(["safety"], "smoke"), tmp_path))
+    told = json.loads((write("safety", "smoke", tmp_path) / "experiment.json").read_text())
+    titles = {section["title"] for section in told["sections"]}
+    assert {f"MountainCarSafe, paper settings: {what}" for what in ("curves", "what was learned")} <= titles
+
+
 SHORT = {
     "smoke": {
         "presets": ("paper",), "seeds": 2, "worlds": ("grid-nav",), "algorithms": ("ldqn", "dqn"), "steps": 2_000,
@@ -187,7 +218,7 @@ class TestRunning:
     @pytest.fixture(autouse=True)
     def few(self, monkeypatch):
         monkeypatch.setattr(safety, "SIZES", SHORT)
-        monkeypatch.setitem(safety.WORLDS, "grid-nav", {"size": 8, "seed": 3})
+        monkeypatch.setitem(safety.WORLDS, "grid-nav", safety.Place("GridNav", (0.1, 1.0), {"size": 8, "seed": 3}))
 
     def test_stopped_and_taken_up_again(self, root):
         first = next(perform(plan(["safety"], "smoke"), root))

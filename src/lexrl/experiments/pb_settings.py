@@ -60,7 +60,7 @@ def summarise(done: Sequence[Finished]) -> list[Section]:
     return [
         curves("settings", "Variants while learning", done),
         final_table("settings-final", "What was learned", done),
-        ranks("settings-ranking", "Ranking", done, safety.TOLERANCE["cart-safe"]),
+        ranks("settings-ranking", "Ranking", done, safety.WORLDS["cart-safe"].tolerance),
         claims("What the paper says", _claims(done)),
     ]
 
@@ -70,7 +70,7 @@ def _claims(done: Sequence[Finished]) -> list[tuple[str, Any, str]]:
     if len({one.job.tags["family"] for one in done}) < 2:
         return []
     cost = {one.job.label: stats.mean(finals(one)[:, 0]) for one in done}
-    tolerance = safety.TOLERANCE["cart-safe"][0]
+    tolerance = safety.WORLDS["cart-safe"].tolerance[0]
     spread = max(one.middle for one in cost.values()) - min(one.middle for one in cost.values())
     pooled = {
         family: np.concatenate([finals(one)[:, 1] for one in done if one.job.tags["family"] == family])

@@ -3,12 +3,12 @@
 CartSafe: the path of the cart's body and of the pole's tip. GridNav: the path through the grid.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from lexrl.envs import CartSafe, GridNav, SoFar
+from lexrl.envs import SoFar
 from lexrl.envs.cart_safe import HALF_LENGTH, SAFE, TRACK
 from lexrl.experiments import safety
 from lexrl.experiments.jobs import Finished, Job
@@ -20,11 +20,13 @@ from lexrl.train.paths import paths
 TITLE = "Policies: what was learned, in pictures"
 QUESTION = "What do the policies of the safety experiment do?"
 EPISODES = 10
+Draw = Callable[[Any, np.ndarray, Sequence[str]], bytes]
+"""A PNG of a world and what was seen there, one panel for each title: `[seeds, episodes, T + 1, ...]`."""
 
 
 def runs(size: str) -> list[Job]:
-    """Those of the safety experiment."""
-    return safety.runs(size)
+    """Those of the safety experiment, in worlds that can be drawn."""
+    return [job for job in safety.runs(size) if job.tags["world"] in DRAWN]
 
 
 def summarise(done: Sequence[Finished]) -> list[Section]:
@@ -33,37 +35,53 @@ def summarise(done: Sequence[Finished]) -> list[Section]:
 
 
 def _pictures(world: str, kind: str, here: Sequence[Finished]) -> Section:
-    what = (
-        "The path of the cart's body (green) and of the pole's tip (orange); the cart is safe between the dotted lines."
-        if world == "cart-safe"
-        else "The path through the grid (orange) from the start, bottom right; the goal is green, obstacles are grey."
-    )
+    what, draw = DRAWN[world]
     return {
         "kind": "pictures",
         "name": f"{world}-{kind}-policies",
-        "title": f"{safety.TITLES[world]}, {kind} settings",
+        "title": f"{safety.WORLDS[world].title}, {kind} settings",
         "caption": f"{EPISODES} episodes of each seed's greedy policy. {what}",
-        "pictures": [_picture(one) for one in here],
+        "pictures": [_picture(one, draw) for one in here],
     }
 
 
-def _picture(one: Finished) -> dict[str, Any]:
+def _picture(one: Finished, draw: Draw) -> dict[str, Any]:
     result = load(one.found.path, one.job.build())
-    world = result.run.env
     seen = paths(result.people, result.seats.learner, EPISODES).seen
-    inside = world.world if isinstance(world, SoFar) else world
     titles = [f"seed {seed}" for seed in result.run.seeds]
-    if isinstance(inside, CartSafe):
-        body, tip = cart(seen, inside.trigonometric)
-        picture = routes.cart(body, tip, titles, SAFE, TRACK)
-    else:
-        assert isinstance(inside, GridNav)
-        # A world that shows what was spent numbers pairs of a cell and a sum.
-        cells = seen // (int(np.prod(world.counts)) if isinstance(world, SoFar) else 1)
-        picture = routes.grid(cells, titles, inside.size, np.asarray(inside.obstacles), int(inside.goal))
     label = one.job.label
-    name = one.job.name.replace("/", "-")
-    return {"label": label, "alt": f"Paths of {label}, {len(titles)} seeds", "name": name, "png": picture}
+    return {
+        "label": label,
+        "alt": f"Paths of {label}, {len(titles)} seeds",
+        "name": one.job.name.replace("/", "-"),
+        "png": draw(result.run.env, seen, titles),
+    }
+
+
+def _draw_cart(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
+    inside = world.world if isinstance(world, SoFar) else world
+    body, tip = cart(seen, inside.trigonometric)
+    return routes.cart(body, tip, titles, SAFE, TRACK)
+
+
+def _draw_grid(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
+    # A world that shows what was spent numbers pairs of a cell and a sum.
+    inside, sums = (world.world, int(np.prod(world.counts))) if isinstance(world, SoFar) else (world, 1)
+    return routes.grid(seen // sums, titles, inside.size, np.asarray(inside.obstacles), int(inside.goal))
+
+
+DRAWN: dict[str, tuple[str, Draw]] = {
+    "cart-safe": (
+        "The path of the cart's body (green) and of the pole's tip (orange); "
+        "the cart is safe between the dotted lines.",
+        _draw_cart,
+    ),
+    "grid-nav": (
+        "The path through the grid (orange) from the start, bottom right; the goal is green, obstacles are grey.",
+        _draw_grid,
+    ),
+}
+"""How policies are drawn; the runs of other worlds have no pictures."""
 
 
 def cart(seen: np.ndarray, trigonometric: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -5,8 +5,9 @@ limits; DQN and A2C see the reward alone, and their cost is only watched.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,13 +38,24 @@ ALGORITHMS = {
     "random": "random",
 }
 """Another learner is one more line here, if it has a preset."""
-WORLDS: dict[str, dict[str, Any]] = {"cart-safe": {}, "grid-nav": {"seed": 22}}
+
+
+class Place(NamedTuple):
+    """A world of the experiment."""
+
+    title: str
+    tolerance: tuple[float, float]
+    """Differences of cost and reward per episode that do not matter in the ranking."""
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+
+WORLDS = {
+    "cart-safe": Place("CartSafe", (1.0, 10.0)),
+    "grid-nav": Place("GridNav", (0.1, 1.0), {"seed": 22}),
+}
 """Another world is one more line here, if it has presets; Intersection has its place here."""
-TITLES = {"cart-safe": "CartSafe", "grid-nav": "GridNav"}
-LIMIT = {"cart-safe": 10.0, "grid-nav": 5.0}
-"""The cost per episode that the constrained learners are allowed."""
-TOLERANCE = {"cart-safe": (1.0, 10.0), "grid-nav": (0.1, 1.0)}
-"""Differences of cost and reward per episode that do not matter in the ranking."""
+SAFE_COST = 10.0
+"""What an episode of CartSafe may cost and still be called safe: the paper's limit for constrained learners."""
 GAMMA = 0.95
 """Of the exact curve on GridNav, and its presets."""
 REPLAYED = ("ldqn", "dqn", "appropo")
@@ -89,7 +101,7 @@ def job(algorithm: str, world: str, kind: Any, seeds: int, most: int) -> Job:
         order=SAFE,
         seeds=seeds,
         steps=found.steps,
-        settings=found.world | WORLDS[world],
+        settings={**found.world, **WORLDS[world].settings},
         tags={"world": world, "preset": kind, "algorithm": algorithm},
         measure=discounted if world == "grid-nav" else None,
     )
@@ -123,12 +135,12 @@ def groups(done: Sequence[Finished]) -> Iterator[tuple[str, str, list[Finished]]
 
 
 def _chapter(world: str, kind: str, here: Sequence[Finished]) -> list[Section]:
-    name, title = f"{world}-{kind}", f"{TITLES[world]}, {kind} settings"
+    name, title = f"{world}-{kind}", f"{WORLDS[world].title}, {kind} settings"
     order = SAFE.replace(">", "before")
     sections = [
         curves(f"{name}-curves", f"{title}: curves", here),
         final_table(f"{name}-final", f"{title}: what was learned", here),
-        ranks(f"{name}-ranking", f"{title}: ranking, {order}", here, TOLERANCE[world]),
+        ranks(f"{name}-ranking", f"{title}: ranking, {order}", here, WORLDS[world].tolerance),
     ]
     if world == "grid-nav":
         sections += [_front(f"{name}-front", f"{title}: next to the exact optimum", here), _never()]
@@ -146,7 +158,7 @@ def _never() -> Section:
 
 
 def _front(name: str, title: str, here: Sequence[Finished]) -> Section:
-    world = named.world("grid-nav", **WORLDS["grid-nav"])
+    world = named.world("grid-nav", **WORLDS["grid-nav"].settings)
     corners = exact.critical_slack(world.momdp(GAMMA), SAFE)
     order = parse(SAFE)
     curve = np.array([order.unsigned(np.asarray(corner.returns)) for corner in corners])
@@ -194,14 +206,13 @@ def _by_name(done: Sequence[Finished], world: str, kind: str) -> dict[str, np.nd
 def _cart_claims(kind: str, values: dict[str, np.ndarray]) -> list[tuple[str, Any, str]]:
     cost = {name: stats.bootstrap([each[:, 0]]) for name, each in values.items()}
     reward = {name: stats.bootstrap([each[:, 1]]) for name, each in values.items()}
-    limit = LIMIT["cart-safe"]
     lexicographic = ("ldqn", "la2c", "lppo")
 
     def told(some: Any, which: Any) -> str:
         return "; ".join(f"{ALGORITHMS[name]} {which[name]}" for name in some if name in which)
 
     def is_safe(name: str) -> bool:
-        return bool(cost[name].high <= limit)
+        return bool(cost[name].high <= SAFE_COST)
 
     rows = []
     for said, names in (
@@ -210,7 +221,7 @@ def _cart_claims(kind: str, values: dict[str, np.ndarray]) -> list[tuple[str, An
     ):
         there = [name for name in names if name in cost]
         seen = yes(all(is_safe(name) for name in there)) if there else "not decidable"
-        rows.append((f"{said} ({kind} settings; safe: cost below {limit:g}).", seen, f"cost: {told(there, cost)}"))
+        rows.append((f"{said} ({kind} settings; safe: cost below {SAFE_COST:g}).", seen, f"cost: {told(there, cost)}"))
     safe = [name for name in cost if is_safe(name) and name != "random"]
     others = [name for name in safe if name != "ldqn"]
     most = "ldqn" in safe and all(reward["ldqn"].low > reward[name].high for name in others)
@@ -223,12 +234,13 @@ def _cart_claims(kind: str, values: dict[str, np.ndarray]) -> list[tuple[str, An
         )
     )
     if "var-ac" in cost:
-        late = (values["var-ac"][:, 0] > limit).mean()
+        late = (values["var-ac"][:, 0] > SAFE_COST).mean()
         rows.append(
             (
                 f"VaR-AC struggles ({kind} settings).",
                 yes(not is_safe("var-ac")),
-                f"cost {cost['var-ac']}, reward {reward['var-ac']}; {late:.0%} of the seeds above {limit:g} on average",
+                f"cost {cost['var-ac']}, reward {reward['var-ac']}; "
+                f"{late:.0%} of the seeds above {SAFE_COST:g} on average",
             )
         )
     return rows
