@@ -26,6 +26,12 @@ def lexrl(*arguments, cwd, width="100"):
     return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, env=environment, timeout=300)
 
 
+def test_what_draws_waits_until_it_is_needed():
+    """Half a second of every command otherwise."""
+    asked = "import sys, lexrl.cli; print([name for name in ('matplotlib', 'scipy.optimize') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("solve")

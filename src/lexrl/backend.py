@@ -7,6 +7,7 @@ one device, and loops run slower.
 import os
 import pathlib
 import warnings
+from functools import partial
 from typing import Any
 
 import jax
@@ -46,6 +47,11 @@ def cache_folder() -> pathlib.Path:
     """Where compiled programs are remembered between runs."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "lexrl"
+
+
+traced_once = partial(jax.jit, inline=True)
+"""For a function that is traced more than once with the same shapes: JAX remembers what it saw, and the program is the
+same as without."""
 
 
 def once(values: Any, always: Array) -> Any:

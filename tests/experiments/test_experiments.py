@@ -162,6 +162,26 @@ class TestClaims:
         seen = self.of_cart(ldqn=(1, 400), la2c=(1, 400), lppo=(1, 100))
         assert seen["Of the safe ones LDQN has the most reward (tuned settings)."] == "not decidable"
 
+    def test_seeds_that_disagree_decide_nothing(self):
+        """Half of the seeds cost nothing, half of them far too much."""
+        split = np.stack([np.tile([0.0, 100.0], 5), np.full(10, 400.0)], axis=1)
+        names = ("ldqn", "la2c", "lppo", "rcpo", "var-ac")
+        done = [finished(safety.job(name, "cart-safe", "tuned", 10, 100), split) for name in names]
+        assert {seen for _, seen, _ in safety._claims(done)} == {"not decidable"}
+
+        noise = np.random.default_rng(0).normal(0, 100, (6, 10, 2))
+        tuned = [job for job in slack.runs("paper") if job.tags["preset"] == "tuned"]
+        ((_, seen, told),) = slack._claim("tuned", [finished(job, noise[i]) for i, job in enumerate(tuned)])
+        assert seen == "not decidable"
+        assert "gradual in" in told
+
+        done = [finished(job, split) for job in pb_settings.runs("paper")]
+        assert [seen for _, seen, _ in pb_settings._claims(done)] == ["not decidable", "not decidable"]
+
+    def test_one_seed_decides_nothing(self):
+        done = [finished(job, around(1, 400, seeds=1)) for job in pb_settings.runs("paper")]
+        assert pb_settings._claims(done)[0][1] == "not decidable"
+
     def test_a_seed_that_stopped_is_left_out(self):
         values = around(1, 400)
         values[3] = 1e9

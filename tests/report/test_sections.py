@@ -74,6 +74,11 @@ def test_a_document_has_contents_and_every_anchor_exists(folder, tmp_path):
     assert "2 experiments, 11 runs" in text
 
 
+def test_a_run_of_two_experiments_is_one_run(tmp_path):
+    places = [synthetic.write(tmp_path / name, synthetic.experiment(("LDQN", "LPPO"), name=name)) for name in "ab"]
+    assert "2 experiments, 2 runs, 3 min of computing" in sections.document("Results", places)
+
+
 def test_a_single_experiment_is_the_title(folder):
     text = sections.document("folder", [folder])
     assert "<title>Safety: CartSafe and GridNav</title>" in text

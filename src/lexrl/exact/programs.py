@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import linprog
 
 from lexrl import tolerance as tol
 from lexrl.errors import InputError
@@ -230,6 +229,8 @@ def _program(world: World, i: int, face: Face) -> tuple[Float[np.ndarray, "S A"]
 
 def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:
     """HiGHS at its tightest tolerances: dual simplex, and should that give up, interior point with crossover."""
+    from scipy.optimize import linprog  # it takes its time to import
+
     # Flow equations have nothing to presolve: looking for it takes as long as solving them.
     options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
     answer = None

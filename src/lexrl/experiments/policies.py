@@ -13,7 +13,6 @@ from lexrl.envs.cart_safe import HALF_LENGTH, SAFE, TRACK
 from lexrl.experiments import safety
 from lexrl.experiments.jobs import Finished, Job
 from lexrl.experiments.sections import Section
-from lexrl.report import routes
 from lexrl.run import load
 from lexrl.train.paths import paths
 
@@ -59,12 +58,16 @@ def _picture(one: Finished, draw: Draw) -> dict[str, Any]:
 
 
 def _draw_cart(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
+    from lexrl.report import routes  # matplotlib takes its time to import
+
     inside = world.world if isinstance(world, SoFar) else world
     body, tip = cart(seen, inside.trigonometric)
     return routes.cart(body, tip, titles, SAFE, TRACK)
 
 
 def _draw_grid(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
+    from lexrl.report import routes
+
     # A world that shows what was spent numbers pairs of a cell and a sum.
     inside, sums = (world.world, int(np.prod(world.counts))) if isinstance(world, SoFar) else (world, 1)
     return routes.grid(seen // sums, titles, inside.size, np.asarray(inside.obstacles), int(inside.goal))

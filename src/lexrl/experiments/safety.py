@@ -15,7 +15,7 @@ from lexrl import exact
 from lexrl.algos import Only
 from lexrl.envs import SoFar, named
 from lexrl.experiments.jobs import Finished, Job, finals
-from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, text, yes
+from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, seen, text
 from lexrl.order import parse
 from lexrl.presets import SAFE, preset, shortened
 from lexrl.report import stats
@@ -214,23 +214,28 @@ def _cart_claims(kind: str, values: dict[str, np.ndarray]) -> list[tuple[str, An
     def is_safe(name: str) -> bool:
         return bool(cost[name].high <= SAFE_COST)
 
+    def is_unsafe(name: str) -> bool:
+        return bool(cost[name].low > SAFE_COST)
+
     rows = []
     for said, names in (
         ("On CartSafe the lexicographic learners are safe", lexicographic),
         ("On CartSafe RCPO and ApproPO learn quite safe policies", ("rcpo", "appropo")),
     ):
         there = [name for name in names if name in cost]
-        seen = yes(all(is_safe(name) for name in there)) if there else "not decidable"
-        rows.append((f"{said} ({kind} settings; safe: cost below {SAFE_COST:g}).", seen, f"cost: {told(there, cost)}"))
+        answer = seen(len(there) > 0 and all(map(is_safe, there)), any(map(is_unsafe, there)))
+        rows.append(
+            (f"{said} ({kind} settings; safe: cost below {SAFE_COST:g}).", answer, f"cost: {told(there, cost)}")
+        )
     safe = [name for name in cost if is_safe(name) and name != "random"]
     others = [name for name in safe if name != "ldqn"]
     most = "ldqn" in safe and all(reward["ldqn"].low > reward[name].high for name in others)
-    less = "ldqn" not in safe or any(reward["ldqn"].high < reward[name].low for name in others)
+    less = is_unsafe("ldqn") or any(reward["ldqn"].high < reward[name].low for name in others)
     rows.append(
         (
             f"Of the safe ones LDQN has the most reward ({kind} settings).",
-            yes(most) if most or less else "not decidable",
-            f"reward: {told(['ldqn', *others], reward)}; LDQN is {'' if 'ldqn' in safe else 'not '}safe",
+            seen(most, less),
+            f"reward: {told(['ldqn', *others], reward)}; LDQN's cost {cost['ldqn']}",
         )
     )
     if "var-ac" in cost:
@@ -238,7 +243,7 @@ def _cart_claims(kind: str, values: dict[str, np.ndarray]) -> list[tuple[str, An
         rows.append(
             (
                 f"VaR-AC struggles ({kind} settings).",
-                yes(not is_safe("var-ac")),
+                seen(is_unsafe("var-ac"), is_safe("var-ac")),
                 f"cost {cost['var-ac']}, reward {reward['var-ac']}; "
                 f"{late:.0%} of the seeds above {SAFE_COST:g} on average",
             )
@@ -253,10 +258,9 @@ def _grid_claim(kind: str, values: dict[str, np.ndarray]) -> tuple[str, Any, str
     safest = all(cost["ldqn"].high < cost[name].low for name in others)
     not_safest = any(cost["ldqn"].low > cost[name].high for name in others)
     idle = reward.high < 1.0
-    decided = (safest or not_safest) or not idle
     told = "; ".join(f"{ALGORITHMS[name]} {cost[name]}" for name in cost)
     return (
         f"On GridNav LDQN is safest, with no reward ({kind} settings).",
-        yes(safest and idle) if decided else "not decidable",
+        seen(safest and idle, not_safest or reward.low >= 1.0),
         f"cost: {told}; LDQN's reward {reward}",
     )

@@ -13,7 +13,7 @@ from lexrl import exact
 from lexrl.algos import LA2C, LPPO, Networks, double_q, expected_sarsa, q_learning
 from lexrl.dual import Dual
 from lexrl.experiments.jobs import Finished, Job
-from lexrl.experiments.sections import Section, cell, claims, numbers, table, yes
+from lexrl.experiments.sections import Section, cell, claims, numbers, seen, table
 from lexrl.order import Order
 from lexrl.report import stats
 from lexrl.report.scaling import Times, fit
@@ -200,7 +200,5 @@ def _claims(exponents: Sequence[tuple[str, Interval]]) -> list[tuple[str, Any, s
     told = "; ".join(f"{label}: {power}" for label, power in known)
     if not known:
         return [("Learning time grows sub-linearly in the number of objectives.", "not decidable", "no exponent known")]
-    seen = all(power.high < 1 for _, power in known)
-    against = any(power.low > 1 for _, power in known)
-    claim = "Learning time grows sub-linearly in the number of objectives."
-    return [(claim, yes(seen) if seen or against else "not decidable", told)]
+    answer = seen(all(power.high < 1 for _, power in known), any(power.low > 1 for _, power in known))
+    return [("Learning time grows sub-linearly in the number of objectives.", answer, told)]

@@ -4,7 +4,7 @@ Every function gives a section of `experiment.json`: curves, tables, rankings, c
 interquartile means over seeds with 95 % bootstrap intervals.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -109,8 +109,24 @@ def cell(interval: Interval) -> dict[str, Any]:
     return {"value": None if not np.isfinite(interval.middle) else float(interval.middle), "text": str(interval)}
 
 
-def yes(found: bool) -> Seen:
-    return "yes" if found else "no"
+def seen(yes: bool, no: bool) -> Seen:
+    """What a claim is answered with: what is sure, or that the seeds do not tell."""
+    return "yes" if yes else "no" if no else "not decidable"
+
+
+def seen_in_resamples(holds: Callable[[list[np.ndarray]], np.ndarray], runs: Sequence[Finished]) -> tuple[Seen, float]:
+    """Whether something is true of the runs' means, by drawing their seeds anew, and in which share of the draws it is.
+
+    Args:
+        holds: from means `[resamples, M]` of each run to truths `[resamples]`.
+    """
+    drawn = [
+        ranking.resampled_means(finals(one), ranking.RESAMPLES, np.random.default_rng(i)) for i, one in enumerate(runs)
+    ]
+    if any(np.isnan(each).any() for each in drawn):
+        return "not decidable", np.nan
+    share = float(holds(drawn).mean())
+    return seen(share >= ranking.SURE, share <= 1 - ranking.SURE), share
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:

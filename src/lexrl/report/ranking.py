@@ -72,7 +72,7 @@ def compare(
     The objectives are means and not interquartile means, for the order is one of expected returns: the one seed in ten
     that runs the robot into the wall counts. As with `n` values the resampled means spread too little, each resample's
     step from the mean is stretched by `sqrt(n / chi)`, `chi` drawn from the chi-squared distribution of `n - 1`
-    degrees: for normal values this is just Student's spread. Measured (`benchmarks/coverage.py`) on pairs of runs with
+    degrees: for normal values this is just Student's spread. Measured (`benchmarks/intervals.py`) on pairs of runs with
     equal means, where 10 false verdicts in 100 are allowed, 5 either way: with 3, 5, 10, 30 seeds there are 3, 7, 9,
     10 for normal values and 3, 5, 9, 11 for lognormal ones.
 
@@ -104,7 +104,7 @@ def ranking(
     """
     values, direction, slack = _checked(runs, signs, tolerance)
     # Each run has its own stream, so that its resamples do not depend on what it is compared with.
-    drawn = [_resampled(each, resamples, np.random.default_rng([seed, i])) for i, each in enumerate(values)]
+    drawn = [resampled_means(each, resamples, np.random.default_rng([seed, i])) for i, each in enumerate(values)]
     size = [np.abs(each).max(axis=0, initial=0.0) for each in values]
     verdicts = []
     for i, row in enumerate(drawn):
@@ -151,8 +151,8 @@ def _checked(
     return known, direction, np.broadcast_to(slack, direction.shape)
 
 
-def _resampled(values: np.ndarray, resamples: int, random: np.random.Generator) -> np.ndarray:
-    """Means `[resamples, M]` of seeds drawn anew, with Student's spread; NaN where that is not known."""
+def resampled_means(values: np.ndarray, resamples: int, random: np.random.Generator) -> np.ndarray:
+    """Means `[resamples, M]` of seeds `[n, M]` drawn anew, with Student's spread; NaN where that is not known."""
     n = len(values)
     if n < 2:
         return np.full((resamples, values.shape[1]), np.nan)

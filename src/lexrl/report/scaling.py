@@ -36,7 +36,7 @@ def fit(sizes: np.ndarray, times: "list[Times]") -> Law | None:
         p = sum (x - mean x) (y - mean y) / sum (x - mean x)^2        x = log size, y = log time
 
     The interval of p is for the straight line that fits best; it does not say whether a line fits. Measured coverage
-    (`benchmarks/coverage.py`) in per cent, for times that are geometric means over 5, 10, 30 worlds and 4 sizes: 91,
+    (`benchmarks/intervals.py`) in per cent, for times that are geometric means over 5, 10, 30 worlds and 4 sizes: 91,
     94, 95.
     """
     if np.ndim(sizes) != 1 or len(sizes) != len(times):

@@ -126,10 +126,10 @@ def _anchors(experiments: Sequence[Experiment]) -> list[str]:
 
 
 def _cover(experiments: Sequence[Experiment]) -> str:
-    runs = sum(len(each.runs) for each in experiments)
-    seconds = sum((each.seconds for each in experiments if math.isfinite(each.seconds)), 0.0)
+    runs = {(each.folder.parent, run.folder): run for each in experiments for run in each.runs}  # some are shared
+    seconds = sum((run.seconds for run in runs.values() if math.isfinite(run.seconds)), 0.0)
     sizes = ", ".join(f"{size} size" for size in dict.fromkeys(each.size for each in experiments) if size)
-    many = f"{_count(len(experiments), 'experiment')}, {_count(runs, 'run')}, {_duration(seconds)} of computing."
+    many = f"{_count(len(experiments), 'experiment')}, {_count(len(runs), 'run')}, {_duration(seconds)} of computing."
     return _safe(f"{sizes}: {many}" if sizes else many)
 
 

@@ -4,6 +4,7 @@
 do not move, has the bootstrap's, with quantiles mended for few seeds: see `limits`.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -30,11 +31,27 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
+        """As many digits as the interval lets one believe: two of half its width, and four at most."""
         if not np.isfinite(self.middle):
             return "none"
-        if not np.isfinite(self.low):
-            return f"{self.middle:.4g}"
-        return f"{self.middle:.4g} [{self.low:.3g}, {self.high:.3g}]"
+        if np.isnan(self.low):
+            text = _rounded(self.middle, _places(self.middle, 4))
+            return text.rstrip("0") if "." in text else text
+        places = _places(max(self, key=abs), 4)
+        if self.high > self.low:
+            places = min(places, _places((self.high - self.low) / 2, 2))
+        middle, low, high = (_rounded(value, places) for value in self)
+        return f"{middle} [{low}, {high}]"
+
+
+def _places(size: float, digits: int) -> int:
+    """Places after the point that show so many digits of a number; negative: zeros before it."""
+    return digits - 1 - math.floor(math.log10(abs(size))) if size else 0
+
+
+def _rounded(value: float, places: int) -> str:
+    rounded = round(float(value), places) + 0.0  # there is no -0
+    return f"{rounded:,.0f}" if rounded.is_integer() else f"{rounded:,.{places}f}"
 
 
 class Band(NamedTuple):
@@ -164,7 +181,7 @@ def limits(middle: Numbers, resampled: np.ndarray, sizes: Sequence[int]) -> tupl
     Where a stratum has fewer than 5 values the resamples do not reach so far, and the plain interval is stretched about
     the statistic by `r / 1.96`.
 
-    Measured (`benchmarks/coverage.py`) for the interquartile mean, in per cent, with the plain interval's coverage in
+    Measured (`benchmarks/intervals.py`) for the interquartile mean, in per cent, with the plain interval's coverage in
     brackets:
 
         values                               3          5          10         30

@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lexrl.backend import once
+from lexrl.backend import once, traced_once
 from lexrl.errors import InputError
 from lexrl.order import Order
 from lexrl.train import keys
 from lexrl.train.keys import Purpose
-from lexrl.train.population import Population, over_members, rewards, traced_once
+from lexrl.train.population import Population, over_members, rewards
 from lexrl.types import Algorithm, Env, Metrics, Numbers, State, Transition
 
 

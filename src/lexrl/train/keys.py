@@ -18,6 +18,8 @@ import numpy as np
 from jax import Array
 from jax.extend.random import define_prng_impl
 
+from lexrl.backend import traced_once
+
 
 class Purpose(enum.IntEnum):
     """What a draw is for; each purpose has a stream of its own."""
@@ -68,6 +70,7 @@ def _threefry(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
     return x0, x1
 
 
+@traced_once
 def _threefry_rolled(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Array, Array]:
     """The same numbers from a program a tenth as long: for keys that are made once, where compiling is what costs."""
     keys = jnp.stack(jnp.broadcast_arrays(k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA)))

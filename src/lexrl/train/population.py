@@ -6,7 +6,6 @@ depend on how many others there are or where they run.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,6 +15,7 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from lexrl.backend import traced_once
 from lexrl.envs.several import Worlds
 from lexrl.errors import InputError
 from lexrl.order import Order
@@ -105,11 +105,6 @@ def number(leaf: Any) -> np.ndarray:
     """A leaf as the learner computes with it: floats in single precision, and `gamma=1` is one as well."""
     array = np.asarray(float(leaf) if type(leaf) is int else leaf)
     return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
-
-
-traced_once = partial(jax.jit, inline=True)
-"""For a function whose shapes are asked for before it is used: JAX remembers what it saw, and the program is the same
-as without."""
 
 
 def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """How often the intervals and verdicts of `lexrl.report` hold what they promise, by simulation.
 
-    python benchmarks/coverage.py [--samples 2000]
+    python benchmarks/intervals.py [--samples 2000]
 
 Prints the tables that the docstrings of `report/stats.py`, `ranking.py` and `scaling.py` quote; a few minutes.
 """
