@@ -65,13 +65,19 @@ def summarise(done: Sequence[Finished]) -> list[Section]:
     ]
 
 
+def _apart(costs: np.ndarray, tolerance: float) -> np.ndarray:
+    """Which pairs of runs differ by more: `[resamples, runs]` to `[resamples, pairs]`."""
+    first, second = np.triu_indices(costs.shape[1], 1)
+    return np.abs(costs[:, first] - costs[:, second]) > tolerance
+
+
 def _claims(done: Sequence[Finished]) -> list[tuple[str, Any, str]]:
     done = [one for one in done if "family" in one.job.tags]
     if len({one.job.tags["family"] for one in done}) < 2:
         return []
     cost = {one.job.label: stats.mean(finals(one)[:, 0]) for one in done}
     tolerance = safety.WORLDS["cart-safe"].tolerance[0]
-    alike, share = seen_in_resamples(lambda means: np.ptp([each[:, 0] for each in means], axis=0) <= tolerance, done)
+    alike, share = seen_in_resamples(lambda means: _apart(means[:, :, 0], tolerance), done)
     pooled = {
         family: np.concatenate([finals(one)[:, 1] for one in done if one.job.tags["family"] == family])
         for family in ("la2c", "lppo")

@@ -114,19 +114,22 @@ def seen(yes: bool, no: bool) -> Seen:
     return "yes" if yes else "no" if no else "not decidable"
 
 
-def seen_in_resamples(holds: Callable[[list[np.ndarray]], np.ndarray], runs: Sequence[Finished]) -> tuple[Seen, float]:
+def seen_in_resamples(violations: Callable[[np.ndarray], np.ndarray], runs: Sequence[Finished]) -> tuple[Seen, float]:
     """Whether something is true of the runs' means, by drawing their seeds anew, and in which share of the draws it is.
 
+    It is false only if one and the same part of it is violated nearly always: noise violates now this, now that.
+
     Args:
-        holds: from means `[resamples, M]` of each run to truths `[resamples]`.
+        violations: from means `[resamples, runs, M]` to what is violated, `[resamples, parts]`.
     """
     drawn = [
         ranking.resampled_means(finals(one), ranking.RESAMPLES, np.random.default_rng(i)) for i, one in enumerate(runs)
     ]
     if any(np.isnan(each).any() for each in drawn):
         return "not decidable", np.nan
-    share = float(holds(drawn).mean())
-    return seen(share >= ranking.SURE, share <= 1 - ranking.SURE), share
+    violated = violations(np.stack(drawn, axis=1))
+    share = float(1 - violated.any(axis=1).mean())
+    return seen(share >= ranking.SURE, bool((violated.mean(axis=0) >= ranking.SURE).any())), share
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:
