@@ -42,10 +42,11 @@ results: $(VENV)/.base  ## the paper's experiments at laptop size, as docs/resul
 	$(BIN)/lexrl report $(RESULTS) --out docs/results/report.html
 	for each in $(RESULTS)/*/experiment.json; do sh docs/results/copy.sh "$$(dirname $$each)" docs/results; done
 
-results-paper: $(VENV)/.base  ## scaling of the tabular learners at the paper's size, as docs/results/paper shows it
+results-paper: $(VENV)/.base  ## what docs/results/paper shows: tabular scaling, and CartSafe with all the steps of our settings
 	$(BIN)/lexrl experiment scaling --size paper --only "*q-learning*" "*sarsa*" "*double-q*" --out $(PAPER)
+	$(BIN)/lexrl experiment safety --size paper --only "cart-safe/tuned/*" --out $(PAPER)
 	$(BIN)/lexrl report $(PAPER) --out $(PAPER)/report.html
-	sh docs/results/copy.sh $(PAPER)/scaling docs/results/paper
+	for each in scaling safety; do sh docs/results/copy.sh "$(PAPER)/$$each" docs/results/paper; done
 
 docs: $(VENV)/.docs  ## the documentation as HTML, in docs/_build
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build

@@ -103,11 +103,11 @@ class TestTrend:
 class TestLevel:
     def test_is_of_the_last_point_with_its_interval(self):
         one = result(np.array([[[9.0], [9.0], [9.0]], [[1.0], [2.0], [3.0]]]), order="max reward")
-        assert level(one, 0) == "2 [-0.484, 4.48]"
+        assert level(one, 0) == "2 [-0.5, 4.5]"
 
     def test_leaves_out_seeds_without_episodes(self):
         one = result(np.array([[[1.0], [NAN], [2.0], [3.0]]]), order="max reward")
-        assert level(one, 0) == "2 [-0.484, 4.48]"
+        assert level(one, 0) == "2 [-0.5, 4.5]"
 
     def test_of_one_seed_has_no_interval(self):
         assert level(result(np.array([[[1.5]]]), order="max reward"), 0) == "1.5"

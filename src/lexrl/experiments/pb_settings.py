@@ -21,13 +21,7 @@ VARIANTS = {
 }
 """Sequential, and second order."""
 SIZES: dict[str, dict[str, Any]] = {
-    "smoke": {
-        "preset": "paper",
-        "seeds": 2,
-        "steps": 2_000,
-        "replayed": 2_000,
-        "variants": ("sequential-second-order",),
-    },
+    "smoke": {"preset": "paper", "seeds": 2, "steps": 2_000, "replayed": 2_000, "variants": ("sequential",)},
     "laptop": {"preset": "tuned", "seeds": 10, "steps": 1_000_000, "replayed": 120_000, "variants": tuple(VARIANTS)},
     "paper": {"preset": "tuned", "seeds": 10, "steps": 10_000_000, "replayed": 10_000_000, "variants": tuple(VARIANTS)},
 }
