@@ -31,15 +31,18 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        """As many digits as the interval lets one believe: two of half its width, and four at most."""
+        """As many digits as the interval lets one believe: two of half its width, and four at most; ones are kept."""
         if not np.isfinite(self.middle):
             return "none"
         if np.isnan(self.low):
             text = _rounded(self.middle, _places(self.middle, 4))
             return text.rstrip("0") if "." in text else text
-        places = _places(max(self, key=abs), 4)
+        largest = max(self, key=abs)
+        places = _places(largest, 4)
         if self.high > self.low:
             places = min(places, _places((self.high - self.low) / 2, 2))
+        if abs(largest) < 10_000:
+            places = max(places, 0)
         middle, low, high = (_rounded(value, places) for value in self)
         return f"{middle} [{low}, {high}]"
 
