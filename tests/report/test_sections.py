@@ -79,6 +79,18 @@ def test_a_run_of_two_experiments_is_one_run(tmp_path):
     assert "2 experiments, 2 runs, 3 min of computing" in sections.document("Results", places)
 
 
+def test_runs_of_several_commits_name_them_all(tmp_path):
+    content = synthetic.experiment(("LDQN", "LPPO")) | {"commit": "abc1234, def5678-dirty"}
+    assert "commits abc1234, def5678-dirty" in sections.document("Results", [synthetic.write(tmp_path, content)])
+
+
+def test_the_cover_counts_what_is_finished(tmp_path):
+    content = synthetic.experiment(("LDQN", "LPPO", "LA2C"))
+    content["runs"][1] |= {"state": "missing", "seconds": None}
+    places = [synthetic.write(tmp_path / name, content) for name in "ab"]
+    assert "2 experiments, 2 runs, 3 min of computing" in sections.document("Results", places)
+
+
 def test_a_single_experiment_is_the_title(folder):
     text = sections.document("folder", [folder])
     assert "<title>Safety: CartSafe and GridNav</title>" in text

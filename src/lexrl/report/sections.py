@@ -126,7 +126,8 @@ def _anchors(experiments: Sequence[Experiment]) -> list[str]:
 
 
 def _cover(experiments: Sequence[Experiment]) -> str:
-    runs = {(each.folder.parent, run.folder): run for each in experiments for run in each.runs}  # some are shared
+    done = [(each, run) for each in experiments for run in each.runs if run.state == "finished"]
+    runs = {(each.folder.parent, run.folder): run for each, run in done}  # some are shared
     seconds = sum((run.seconds for run in runs.values() if math.isfinite(run.seconds)), 0.0)
     sizes = ", ".join(f"{size} size" for size in dict.fromkeys(each.size for each in experiments) if size)
     many = f"{_count(len(experiments), 'experiment')}, {_count(len(runs), 'run')}, {_duration(seconds)} of computing."
@@ -169,8 +170,14 @@ def _kicker(experiment: Experiment) -> str:
     facts = [f"{experiment.size} size" if experiment.size else "", _count(len(experiment.runs), "run")]
     if math.isfinite(experiment.seconds):
         facts.append(_duration(experiment.seconds))
-    facts += [_day(experiment.begun), f"commit {experiment.commit[:10]}" if experiment.commit else ""]
+    facts += [_day(experiment.begun), _commits(experiment.commit)]
     return " <span aria-hidden=true>·</span> ".join(_safe(fact) for fact in facts if fact)
+
+
+def _commits(told: str) -> str:
+    """The commits of the runs; a long name is cut."""
+    names = [name[:14] for name in told.replace(",", " ").split()]
+    return f"commit{'s' if len(names) > 1 else ''} {', '.join(names)}" if names else ""
 
 
 def _notice(experiment: Experiment, anchor: str) -> str:
