@@ -173,14 +173,16 @@ class TestClaims:
         tuned = [job for job in slack.runs("paper") if job.tags["preset"] == "tuned"]
         ((_, seen, told),) = slack._claim("tuned", [finished(job, noise[i]) for i, job in enumerate(tuned)])
         assert seen == "not decidable"
-        assert "gradual in" in told
+        assert "of the resamples of seeds" in told
 
         done = [finished(job, split) for job in pb_settings.runs("paper")]
         assert [seen for _, seen, _ in pb_settings._claims(done)] == ["not decidable", "not decidable"]
 
     def test_one_seed_decides_nothing(self):
         done = [finished(job, around(1, 400, seeds=1)) for job in pb_settings.runs("paper")]
-        assert pb_settings._claims(done)[0][1] == "not decidable"
+        _, seen, told = pb_settings._claims(done)[0]
+        assert seen == "not decidable"
+        assert told.endswith("a run has fewer than two seeds")
 
     def test_a_seed_that_stopped_is_left_out(self):
         values = around(1, 400)

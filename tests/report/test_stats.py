@@ -266,7 +266,7 @@ class TestBand:
         (Interval(8.9e-5, 8.1e-5, 9.9e-5), "0.0000890 [0.0000810, 0.0000990]"),
         (Interval(2.0, NAN, NAN), "2"),
         (Interval(0.33, NAN, NAN), "0.33"),
-        (Interval(123_456.7, NAN, NAN), "123,500"),
+        (Interval(123_456.7, NAN, NAN), "123,457"),
         (Interval(NAN, NAN, NAN), "none"),
     ],
 )

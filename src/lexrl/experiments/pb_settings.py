@@ -71,7 +71,7 @@ def _claims(done: Sequence[Finished]) -> list[tuple[str, Any, str]]:
         return []
     cost = {one.job.label: stats.mean(finals(one)[:, 0]) for one in done}
     tolerance = safety.WORLDS["cart-safe"].tolerance[0]
-    alike, share = seen_in_resamples(lambda means: _apart(means[:, :, 0], tolerance), done)
+    alike, often = seen_in_resamples(lambda means: _apart(means[:, :, 0], tolerance), done)
     pooled = {
         family: np.concatenate([finals(one)[:, 1] for one in done if one.job.tags["family"] == family])
         for family in ("la2c", "lppo")
@@ -81,8 +81,7 @@ def _claims(done: Sequence[Finished]) -> list[tuple[str, Any, str]]:
         (
             f"The variants are alike in cost (here: their means are within {tolerance:g} of each other).",
             alike,
-            f"cost: {'; '.join(f'{label} {value}' for label, value in cost.items())}; alike in {share:.0%} of the "
-            "resamples of seeds",
+            f"cost: {'; '.join(f'{label} {value}' for label, value in cost.items())}; {often}",
         ),
         (
             "LA2C reaches a higher reward than LPPO.",

@@ -20,7 +20,7 @@ TITLE = "Policies: what was learned, in pictures"
 QUESTION = "What do the policies of the safety experiment do?"
 EPISODES = 10
 Draw = Callable[[Any, np.ndarray, Sequence[str]], bytes]
-"""A PNG of a world and what was seen there, one panel for each title: `[seeds, episodes, T + 1, ...]`."""
+"""From a world, what was seen there `[seeds, episodes, T + 1, ...]` and a title for each seed to a PNG."""
 
 
 def runs(size: str) -> list[Job]:

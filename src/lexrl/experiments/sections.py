@@ -114,8 +114,8 @@ def seen(yes: bool, no: bool) -> Seen:
     return "yes" if yes else "no" if no else "not decidable"
 
 
-def seen_in_resamples(violations: Callable[[np.ndarray], np.ndarray], runs: Sequence[Finished]) -> tuple[Seen, float]:
-    """Whether something is true of the runs' means, by drawing their seeds anew, and in which share of the draws it is.
+def seen_in_resamples(violations: Callable[[np.ndarray], np.ndarray], runs: Sequence[Finished]) -> tuple[Seen, str]:
+    """Whether something is true of the runs' means, by drawing their seeds anew, and how often it was in the draws.
 
     It is false only if one and the same part of it is violated nearly always: noise violates now this, now that.
 
@@ -126,10 +126,11 @@ def seen_in_resamples(violations: Callable[[np.ndarray], np.ndarray], runs: Sequ
         ranking.resampled_means(finals(one), ranking.RESAMPLES, np.random.default_rng(i)) for i, one in enumerate(runs)
     ]
     if any(np.isnan(each).any() for each in drawn):
-        return "not decidable", np.nan
+        return "not decidable", "a run has fewer than two seeds"
     violated = violations(np.stack(drawn, axis=1))
     share = float(1 - violated.any(axis=1).mean())
-    return seen(share >= ranking.SURE, bool((violated.mean(axis=0) >= ranking.SURE).any())), share
+    answer = seen(share >= ranking.SURE, bool((violated.mean(axis=0) >= ranking.SURE).any()))
+    return answer, f"so in {share:.0%} of the resamples of seeds"
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:

@@ -64,7 +64,7 @@ def _claim(kind: str, here: Sequence[Finished]) -> list[tuple[str, Any, str]]:
 
     if len(here) < 3:
         return []
-    answer, share = seen_in_resamples(abrupt, here)
+    answer, often = seen_in_resamples(abrupt, here)
     means = np.array([finals(one).mean(axis=0) for one in here])
     spans = np.ptp(means, axis=0)
     steps = np.abs(np.diff(means, axis=0)).max(axis=0)
@@ -76,6 +76,6 @@ def _claim(kind: str, here: Sequence[Finished]) -> list[tuple[str, Any, str]]:
         (
             f"The effect of the slack is gradual ({kind} settings; no step is more than half of the range).",
             answer,
-            f"{'; '.join(parts)}; gradual in {share:.0%} of the resamples of seeds",
+            f"{'; '.join(parts)}; {often}",
         )
     ]

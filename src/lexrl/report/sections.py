@@ -38,6 +38,7 @@ from lexrl.report.form import (
 )
 from lexrl.report.looks import Looks
 from lexrl.report.script import SCRIPT, STYLE
+from lexrl.report.stats import Interval
 
 EMBEDDED = 400_000
 """Characters of CSV that a page holds for one section; what is longer is in the folder `data` only."""
@@ -170,14 +171,11 @@ def _kicker(experiment: Experiment) -> str:
     facts = [f"{experiment.size} size" if experiment.size else "", _count(len(experiment.runs), "run")]
     if math.isfinite(experiment.seconds):
         facts.append(_duration(experiment.seconds))
-    facts += [_day(experiment.begun), _commits(experiment.commit)]
+    facts += [
+        _day(experiment.begun),
+        f"{'commits' if ',' in experiment.commit else 'commit'} {experiment.commit}" if experiment.commit else "",
+    ]
     return " <span aria-hidden=true>·</span> ".join(_safe(fact) for fact in facts if fact)
-
-
-def _commits(told: str) -> str:
-    """The commits of the runs; a long name is cut."""
-    names = [name[:14] for name in told.replace(",", " ").split()]
-    return f"commit{'s' if len(names) > 1 else ''} {', '.join(names)}" if names else ""
 
 
 def _notice(experiment: Experiment, anchor: str) -> str:
@@ -238,8 +236,8 @@ def _exponents(panel: Panel, look: Looks) -> str:
         return ""
     rows = "".join(
         f"<tr><th scope=row>{inline.key(label, look)}{_safe(label)}</th>"
-        f"<td data-v='{value:.6g}'>{value:.2f} <small>[{low:.2f}, {high:.2f}]</small></td></tr>"
-        for label, (value, low, high) in fitted
+        f"{_cell(Cell(str(Interval(*exponent)), exponent[0]), False, False, look)}</tr>"
+        for label, exponent in fitted
     )
     heads = "<th scope=col>series</th><th scope=col>exponent [95 % interval]</th>"
     return (

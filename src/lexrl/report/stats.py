@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from lexrl.errors import InputError
+from lexrl.report.form import shown
 
 RESAMPLES = 4000
 """Enough that the interval's ends are the seeds' and not chance's."""
@@ -34,9 +35,8 @@ class Interval(NamedTuple):
         """As many digits as the interval lets one believe: two of half its width, and four at most; ones are kept."""
         if not np.isfinite(self.middle):
             return "none"
-        if np.isnan(self.low):
-            text = _rounded(self.middle, _places(self.middle, 4))
-            return text.rstrip("0") if "." in text else text
+        if not np.isfinite(self.low):
+            return shown(self.middle)
         largest = max(self, key=abs)
         places = _places(largest, 4)
         if self.high > self.low:
