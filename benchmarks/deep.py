@@ -29,9 +29,9 @@ from rich.table import Table
 import lexrl
 import peers
 from lexrl import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks
+from lexrl.loops import compiled
+from lexrl.loops.population import population
 from lexrl.order import parse
-from lexrl.train import compiled
-from lexrl.train.population import population
 from lexrl.types import Spec, Step
 
 SEEDS = list(range(10))

@@ -20,9 +20,9 @@ import peers
 from deep import PROXIMAL, in_turns
 from lexrl import LPPO, PPO, Networks
 from lexrl.envs import gym_vector_world, gym_world
+from lexrl.loops import host
+from lexrl.loops.population import population
 from lexrl.order import parse
-from lexrl.train import host
-from lexrl.train.population import population
 
 NETWORKS = Networks(hidden=(64, 64))
 WORLDS = 8

@@ -12,7 +12,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from lexrl.report import ranking, scaling, stats
+from lexrl.experiments import power_law
+from lexrl.report import ranking, stats
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 VALUES: dict[str, Draw] = {
@@ -99,8 +100,8 @@ def of_laws(samples: int) -> Table:
             noise += random.normal(0, 0.5, n) + random.normal(0, 0.2, n) * np.log(SIZES)[:, None]
             logs = 1.5 * np.log(SIZES)[:, None] + noise
             picks = random.integers(n, size=(600, n))
-            times = [scaling.Times(float(np.exp(row.mean())), np.exp(row[picks].mean(axis=1)), n) for row in logs]
-            law = scaling.fit(SIZES, times)
+            times = [power_law.Times(float(np.exp(row.mean())), np.exp(row[picks].mean(axis=1)), n) for row in logs]
+            law = power_law.fit(SIZES, times)
             assert law is not None
             hits += law.exponent.low < 1.5 < law.exponent.high
         shares.append(f"{100 * hits / samples:.0f}")

@@ -26,9 +26,9 @@ from rich.table import Table
 
 import lexrl
 from lexrl.envs import FiniteWorld, per_seed
+from lexrl.loops import compiled
+from lexrl.loops.population import population
 from lexrl.order import parse
-from lexrl.train import compiled
-from lexrl.train.population import population
 
 ALPHA, EPSILON, TAU, GAMMA = 0.01, 0.05, 0.01, 0.9
 MEMBERS = 30

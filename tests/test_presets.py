@@ -7,7 +7,7 @@ import pytest
 
 import lexrl
 from lexrl import presets
-from lexrl.run import plan
+from lexrl.runs import plan
 
 WORLDS = {"cart-safe": lexrl.cart_safe, "grid-nav": lexrl.grid_nav}
 KNOWN = [

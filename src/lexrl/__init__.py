@@ -5,7 +5,7 @@ from lexrl import backend as _backend
 _backend.prepare()
 
 from lexrl import exact, lex, schedules, tolerance  # noqa: E402
-from lexrl.algos import (  # noqa: E402
+from lexrl.algorithms import (  # noqa: E402
     A2C,
     DQN,
     LA2C,
@@ -30,7 +30,6 @@ from lexrl.algos import (  # noqa: E402
     q_learning,
     sarsa,
 )
-from lexrl.check import check  # noqa: E402
 from lexrl.dual import Dual  # noqa: E402
 from lexrl.envs import (  # noqa: E402
     cart_pole,
@@ -46,10 +45,11 @@ from lexrl.envs import (  # noqa: E402
 from lexrl.errors import InputError  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP, momdp, random_momdp  # noqa: E402
-from lexrl.nets import Optimiser  # noqa: E402
+from lexrl.networks import Optimiser  # noqa: E402
 from lexrl.order import Order  # noqa: E402
 from lexrl.presets import preset  # noqa: E402
-from lexrl.run import Policy, Result, Run, load, resume, stream, train  # noqa: E402
+from lexrl.runs import Policy, Result, Run, load, resume, stream, train  # noqa: E402
+from lexrl.theory import check  # noqa: E402
 
 __version__ = "0.1.0"
 

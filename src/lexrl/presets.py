@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 
-from lexrl.algos import (
+from lexrl.algorithms import (
     A2C,
     DQN,
     LA2C,
@@ -27,7 +27,7 @@ from lexrl.algos import (
 )
 from lexrl.dual import Dual
 from lexrl.errors import InputError
-from lexrl.nets import Optimiser
+from lexrl.networks import Optimiser
 from lexrl.schedules import Linear
 from lexrl.tolerance import Relative
 

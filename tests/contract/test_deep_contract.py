@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl.algos.projection import Projection
+from lexrl.algorithms.projection import Projection
+from lexrl.loops.population import number
 from lexrl.schedules import Power
-from lexrl.train.population import number
 from lexrl.types import Algorithm, Box, Discrete, Spec, Transition
 
 T, N = 4, 3

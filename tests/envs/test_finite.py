@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import lexrl
 from lexrl import per_seed
 from lexrl.envs import finite
+from lexrl.loops import keys
+from lexrl.loops.keys import Purpose
 from lexrl.momdp import momdp, random_momdp
-from lexrl.train import keys
-from lexrl.train.keys import Purpose
 from lexrl.types import Discrete
 
 # Three states, two actions. Rows have one, two or three successors; state 2 ends the task.

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import lexrl
 from lexrl.envs.grid_nav import ARROWS, MOVES
-from lexrl.train import keys
-from lexrl.train.keys import Purpose
+from lexrl.loops import keys
+from lexrl.loops.keys import Purpose
 from lexrl.types import Box, Discrete
 
 UP, RIGHT, DOWN, LEFT = range(4)

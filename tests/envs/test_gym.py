@@ -13,9 +13,9 @@ from gymnasium import spaces
 import lexrl
 from lexrl.envs import gym_world
 from lexrl.errors import InputError
+from lexrl.loops import host
+from lexrl.loops.population import population
 from lexrl.order import parse
-from lexrl.train import host
-from lexrl.train.population import population
 from lexrl.types import Box, Discrete, Spec, Transition
 
 ORDER = parse("max reward")

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import lexrl
 from lexrl.envs import gym_vector_world, gym_world
 from lexrl.momdp import from_outcomes
-from lexrl.nets import Optimiser
+from lexrl.networks import Optimiser
 from lexrl.types import Box, Discrete, Spec
 
 mo = pytest.importorskip("mo_gymnasium")

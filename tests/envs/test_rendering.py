@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 import lexrl
-from lexrl.colours import BLUE, GREEN, INK, ORANGE, RED, WHITE, mix
+from lexrl import video
+from lexrl.colors import BLUE, GREEN, INK, ORANGE, RED, WHITE, mix
 from lexrl.envs import drawing
 from lexrl.envs.cart_safe import State
 from lexrl.errors import InputError
-from lexrl.report import film
 
 
 def where(frame, colour):
@@ -135,12 +135,12 @@ def frames(n, height=20, width=30):
 class TestFilms:
     def test_a_png_is_the_frame(self):
         (frame,) = frames(1)
-        np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(film.png(frame)))), frame)
+        np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(video.png(frame)))), frame)
 
     @pytest.mark.parametrize("fps", [50, 30, 7, 0.5])
     def test_a_gif_has_all_frames_and_its_pace(self, fps):
         given = frames(12)
-        made = Image.open(io.BytesIO(film.gif(list(given), fps)))
+        made = Image.open(io.BytesIO(video.gif(list(given), fps)))
         assert made.n_frames == 12
         assert made.info["loop"] == 0
         lasting = 0
@@ -152,7 +152,7 @@ class TestFilms:
 
     def test_a_film_of_a_world_keeps_its_colours(self):
         given = [drawing.cart(place, 0.3, 1.0, 1.0, 2.4) for place in (-1.5, 0.0)]
-        made = Image.open(io.BytesIO(film.gif(given, 10)))
+        made = Image.open(io.BytesIO(video.gif(given, 10)))
         for i, frame in enumerate(given):
             made.seek(i)
             wrong = np.abs(np.asarray(made.convert("RGB"), int) - frame)
@@ -162,7 +162,7 @@ class TestFilms:
     def test_an_mp4_has_all_frames(self, tmp_path):
         ffmpeg = pytest.importorskip("imageio_ffmpeg")
         given = np.stack([drawing.hill(place, -1.2, 0.6, -0.75, 0.45)[:401, :599] for place in (-0.9, -0.5, 0.2)])
-        (tmp_path / "film.mp4").write_bytes(film.mp4(given, 25))
+        (tmp_path / "film.mp4").write_bytes(video.mp4(given, 25))
         reader = ffmpeg.read_frames(str(tmp_path / "film.mp4"))
         facts = next(reader)
         assert facts["source_size"] == (600, 402)
@@ -178,9 +178,9 @@ class TestFilms:
     def test_without_ffmpeg_it_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
         with pytest.raises(InputError, match=r"pip install 'lexrl\[video\]'.*GIF"):
-            film.mp4(frames(2), 10)
+            video.mp4(frames(2), 10)
 
-    @pytest.mark.parametrize("make", [film.gif, film.mp4])
+    @pytest.mark.parametrize("make", [video.gif, video.mp4])
     def test_complaints(self, make):
         with pytest.raises(InputError, match="at least one frame"):
             make([], 10)
@@ -193,4 +193,4 @@ class TestFilms:
 
     def test_a_gif_cannot_be_quicker_than_50(self):
         with pytest.raises(InputError, match="at most 50 pictures a second, not 60"):
-            film.gif(frames(2), 60)
+            video.gif(frames(2), 60)

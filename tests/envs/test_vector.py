@@ -12,9 +12,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 import lexrl
 from lexrl.envs import gym_vector_world, gym_world
 from lexrl.errors import InputError
+from lexrl.loops import host
+from lexrl.loops.population import population
 from lexrl.order import parse
-from lexrl.train import host
-from lexrl.train.population import population
 from lexrl.types import Box, Discrete, Transition
 
 ORDER = parse("max reward > min cost")

@@ -12,20 +12,20 @@ from lexrl import cli, presets, store
 from lexrl.envs import random_worlds
 from lexrl.experiments import (
     EXPERIMENTS,
-    jobs,
-    pace,
     pb_settings,
     perform,
     plan,
     policies,
     safety,
     scaling,
+    schedule,
     slack,
+    speeds,
     write,
 )
-from lexrl.experiments.jobs import Finished
-from lexrl.report.runs import Found
-from lexrl.report.scaling import fit
+from lexrl.experiments.power_law import fit
+from lexrl.experiments.schedule import Finished
+from lexrl.report.run_folder import Found
 from lexrl.tolerance import Relative
 
 SIZES = ("smoke", "laptop", "paper")
@@ -34,7 +34,7 @@ SIZES = ("smoke", "laptop", "paper")
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     """Speeds are remembered here, not in the user's cache."""
-    monkeypatch.setattr(pace, "_own", lambda: tmp_path / "speeds.json")
+    monkeypatch.setattr(speeds, "_own", lambda: tmp_path / "speeds.json")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -188,7 +188,7 @@ class TestClaims:
         values = around(1, 400)
         values[3] = 1e9
         one = finished(safety.job("ldqn", "cart-safe", "tuned", 10, 100), values, stopped={"3": "NaN"})
-        assert jobs.finals(one).max() < 1e3
+        assert schedule.finals(one).max() < 1e3
 
     @pytest.mark.parametrize(("levels", "seen"), [((0, 1, 2, 3, 4, 5), "yes"), ((0, 0, 0, 5, 5, 5), "no")])
     def test_a_gradual_slack(self, levels, seen):
@@ -245,7 +245,7 @@ class TestRunning:
     def test_stopped_and_taken_up_again(self, root):
         first = next(perform(plan(["safety"], "smoke"), root))
         assert not first.over
-        assert store.checkpoints(jobs.place(root, first.job))
+        assert store.checkpoints(schedule.place(root, first.job))
         with pytest.raises(lexrl.InputError, match="No run of the experiment 'safety' is finished"):
             write("safety", "smoke", root)
         over = [event for event in perform(plan(["safety"], "smoke"), root) if event.over]
@@ -276,14 +276,14 @@ class TestRunning:
             assert (folder / picture["file"]).read_bytes().startswith(b"\x89PNG")
 
     def test_a_run_that_fails_is_told_and_the_rest_is_shown(self, root, monkeypatch):
-        real = jobs.is_finished
+        real = schedule.is_finished
 
         def fails(root, job):
             if job.label == "DQN":
                 raise lexrl.InputError("The disk was eaten.")
             return real(root, job)
 
-        monkeypatch.setattr(jobs, "is_finished", fails)
+        monkeypatch.setattr(schedule, "is_finished", fails)
         events = list(perform(plan(["safety"], "smoke"), root))
         assert [(event.job.label, event.why) for event in events] == [("DQN", "The disk was eaten.")]
         folder = write("safety", "smoke", root, {event.job.name: event.why for event in events})
@@ -308,7 +308,7 @@ class TestRunning:
     def test_other_settings_are_not_mistaken_for_these(self, root):
         job = dataclasses.replace(safety.runs("smoke")[0], steps=77)
         with pytest.raises(lexrl.InputError, match="made with other settings than LDQN has now; move it away"):
-            jobs.is_finished(root, job)
+            schedule.is_finished(root, job)
 
     def test_the_plan(self, root, capsys):
         cli.main(["experiment", "safety", "--size", "smoke", "--out", str(root), "--dry-run"])
@@ -342,24 +342,24 @@ class TestRunning:
 def test_speeds_are_remembered():
     job = scaling.runs("paper")[0]
     unknown = dataclasses.replace(job, name="never/seen")
-    assert pace.estimate(unknown) is None
-    watch = pace.Watch(unknown)
+    assert speeds.estimate(unknown) is None
+    watch = speeds.Watch(unknown)
     watch.begun, watch.first, watch.last = 0.0, (5.0, 1000), (5.1, 9000)
     watch.keep()
-    assert pace.estimate(unknown) is None  # too short to say something
+    assert speeds.estimate(unknown) is None  # too short to say something
     watch.last = (9.0, 9000)
     watch.keep()
     speed = 8000 * job.seeds / 4.0
-    seconds = pace.estimate(dataclasses.replace(unknown, steps=80_000))
+    seconds = speeds.estimate(dataclasses.replace(unknown, steps=80_000))
     assert seconds == pytest.approx(4.5 + 80_000 * job.seeds / speed, abs=0.06)
 
 
 def test_what_was_never_run_is_as_slow_as_the_slowest_like_it(cache):
-    speeds = {"wild/8/one-1": {"speed": 1000, "start": 1.0}, "wild/8/one-2": {"speed": 100, "start": 2.0}}
-    store.write_json(pace._own(), speeds)
+    measured = {"wild/8/one-1": {"speed": 1000, "start": 1.0}, "wild/8/one-2": {"speed": 100, "start": 2.0}}
+    store.write_json(speeds._own(), measured)
     job = dataclasses.replace(scaling.runs("paper")[0], name="wild/16/one-4", seeds=2, steps=500)
-    assert pace.estimate(job) == pytest.approx(2.0 + 1000 / 100)
-    assert pace.estimate(dataclasses.replace(job, name="wild/16/two-4")) is None
+    assert speeds.estimate(job) == pytest.approx(2.0 + 1000 / 100)
+    assert speeds.estimate(dataclasses.replace(job, name="wild/16/two-4")) is None
 
 
 def test_a_pattern_that_no_run_has(capsys):

@@ -6,14 +6,14 @@ import json
 import pytest
 
 from lexrl import cli
-from lexrl.experiments import EXPERIMENTS, pace
+from lexrl.experiments import EXPERIMENTS, speeds
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("experiments")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pace, "_own", lambda: place / "speeds.json")
+        patch.setattr(speeds, "_own", lambda: place / "speeds.json")
         cli.main(["experiment", "all", "--size", "smoke", "--out", str(place / "smoke")])
         cli.main(["report", str(place / "smoke")])
     return place / "smoke"

@@ -18,7 +18,7 @@ import pytest
 
 import lexrl
 from lexrl import Dual, Networks, Optimiser, exact
-from lexrl.algos.projection import Projection
+from lexrl.algorithms.projection import Projection
 from lexrl.schedules import Linear, Power
 from lexrl.tolerance import Absolute
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import lexrl
 from lexrl import Multipliers, Networks, VaRAC
-from lexrl.envs.so_far import SoFar, so_far
-from lexrl.limits import as_limits
+from lexrl.constraints import as_limits
+from lexrl.envs.cost_aware import SoFar, so_far
 
 ORDER = "min cost > max reward"
 

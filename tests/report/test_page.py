@@ -10,7 +10,7 @@ import pytest
 import lexrl
 from lexrl import Networks
 from lexrl.errors import InputError
-from lexrl.report import page, runs
+from lexrl.report import page, run_folder
 
 ORDER = "min cost > max reward"
 
@@ -35,7 +35,7 @@ def test_everything_is_in_it(folder):
 
 
 def test_final_values_and_curves_are_those_of_the_run(folder):
-    found = runs.read(folder / "run-10")
+    found = run_folder.read(folder / "run-10")
     result = lexrl.load(folder / "run-10")
     steps, values = found.curves()
     assert steps.tolist() == result.steps.tolist()

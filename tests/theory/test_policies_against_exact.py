@@ -22,7 +22,7 @@ import pytest
 
 import lexrl
 from lexrl import Dual, Networks, exact
-from lexrl.algos.projection import Projection
+from lexrl.algorithms.projection import Projection
 from lexrl.schedules import Linear
 
 ORDERS = {2: "max signal_1 > max signal_2", 3: "max signal_1 > max signal_2 > max signal_3"}

@@ -22,7 +22,7 @@ import pytest
 
 import lexrl
 from lexrl import exact, lex
-from lexrl.algos.tabular import Rule
+from lexrl.algorithms.tabular import Rule
 from lexrl.schedules import Power, glie
 from lexrl.tolerance import Absolute, Adaptive
 

@@ -6,12 +6,12 @@ from typing import Any, Generic, TypeVar
 from rich.table import Table
 from rich.text import Text
 
-from lexrl.check import check as guarantees
 from lexrl.cli.show import Words, console, wanted_order
 from lexrl.envs.named import name_of
 from lexrl.order import as_order
 from lexrl.presets import Preset
-from lexrl.run.plan import with_order
+from lexrl.runs.plan import with_order
+from lexrl.theory import check as guarantees
 
 Learner = TypeVar("Learner")
 World = TypeVar("World")

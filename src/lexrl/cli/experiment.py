@@ -11,8 +11,8 @@ from rich.table import Table
 
 from lexrl.cli.show import Place, complain, console, next_commands
 from lexrl.cli.train import stopping
-from lexrl.experiments import EXPERIMENTS, Size, jobs, pace, perform, plan, write
-from lexrl.experiments.jobs import Job
+from lexrl.experiments import EXPERIMENTS, Size, perform, plan, schedule, speeds, write
+from lexrl.experiments.schedule import Job
 
 Name = Literal["scaling", "safety", "slack", "pb-settings", "policies", "all"]
 
@@ -38,7 +38,7 @@ def experiment(command: ExperimentCommand) -> None:
     names = list(EXPERIMENTS) if command.name == "all" else [command.name]
     root = command.out or pathlib.Path("experiments") / command.size
     every = plan(names, command.size, command.only)
-    todo = [job for job in every if not jobs.is_finished(root, job)]
+    todo = [job for job in every if not schedule.is_finished(root, job)]
     _show_plan(f"{', '.join(names)}: {len(every)} runs in {root}", every, todo)
     if command.dry_run:
         return
@@ -58,11 +58,11 @@ def _show_plan(title: str, every: Sequence[Job], todo: Sequence[Job]) -> None:
         table.add_column(column, justify="left" if column == "run" else "right")
     waiting = {job.name for job in todo}
     for job in every:
-        seconds = pace.estimate(job)
+        seconds = speeds.estimate(job)
         about = "finished" if job.name not in waiting else "not known" if seconds is None else _time(seconds)
         table.add_row(job.name, str(job.seeds), f"{job.steps:,}", about)
     console.print(table)
-    seconds, unknown = pace.total(todo)
+    seconds, unknown = speeds.total(todo)
     also = f", and {unknown} runs that were never measured" if unknown else ""
     console.print(f"About {_time(seconds)} for the {len(todo)} runs that are left{also}.")
 

@@ -9,7 +9,7 @@ import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from lexrl import presets
-from lexrl.algos import (
+from lexrl.algorithms import (
     A2C,
     DQN,
     LA2C,
@@ -28,12 +28,12 @@ from lexrl.algos import (
     q_learning,
     sarsa,
 )
-from lexrl.algos.tabular import Bandit, as_bandit
+from lexrl.algorithms.tabular import Bandit, as_bandit
+from lexrl.constraints import Box, Chance, ConvexSet, Limit, as_box
 from lexrl.dual import Schedules, as_schedules
 from lexrl.envs import GymWorld, gym_world
 from lexrl.envs.named import WORLDS, in_gymnasium, kind
 from lexrl.errors import InputError
-from lexrl.limits import Box, Chance, ConvexSet, Limit, as_box
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Tolerances, as_tolerance

@@ -8,13 +8,13 @@ import numpy as np
 import tyro
 from rich.table import Table
 
-from lexrl import store
+from lexrl import store, video
 from lexrl.cli.show import Number, Place, Whole, console, seeds_table
 from lexrl.errors import InputError
-from lexrl.report import film, stats
-from lexrl.report import runs as reports
-from lexrl.report.runs import Found, ranked
-from lexrl.run import load, watching
+from lexrl.report import run_folder as reports
+from lexrl.report import stats
+from lexrl.report.run_folder import Found, ranked
+from lexrl.runs import episodes, load
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,8 +127,8 @@ def watch(command: Watch) -> None:
     path = command.out or command.run / "episode.gif"
     if path.suffix not in (".gif", ".mp4", ".png"):
         raise InputError(f"A film cannot be written as {path.name!r}; give a name that ends in .gif, .mp4 or .png.")
-    seen = watching.episode(result.policies[seeds.index(seed)], result.run.env, command.episode)
-    fps = command.fps or watching.pace(result.run.env)
+    seen = episodes.episode(result.policies[seeds.index(seed)], result.run.env, command.episode)
+    fps = command.fps or episodes.pace(result.run.env)
     store.write_bytes(path, _pictured(path.suffix, seen.frames, fps))
     earned = ", ".join(f"{name} {value:.4g}" for name, value in zip(result.run.order.names, seen.returns, strict=True))
     console.print(f"Seed {seed}, episode {command.episode}: {len(seen.frames) - 1} steps, {earned}.")
@@ -138,8 +138,8 @@ def watch(command: Watch) -> None:
 def _pictured(kind: str, frames: list[np.ndarray], fps: float) -> bytes:
     if kind == ".png":
         some = np.unique(np.linspace(0, len(frames) - 1, 6).round().astype(int))
-        return film.png(np.concatenate([frames[i] for i in some], axis=1))
+        return video.png(np.concatenate([frames[i] for i in some], axis=1))
     if kind == ".mp4":
-        return film.mp4(frames, fps)
+        return video.mp4(frames, fps)
     kept = 1 if fps <= 25 else 2  # half of the pictures of a fast world: a GIF of them all would be large
-    return film.gif(frames[::kept], fps / kept)
+    return video.gif(frames[::kept], fps / kept)

@@ -20,12 +20,11 @@ from lexrl.cli.solve import world_map
 from lexrl.envs import GridNav
 from lexrl.envs.named import name_of
 from lexrl.errors import InputError
+from lexrl.loops.evaluation import check_episodes
 from lexrl.presets import Preset
-from lexrl.report import logs
-from lexrl.report.progress import progress
-from lexrl.run import Result, Run, disk, plan
-from lexrl.run.execute import Standing
-from lexrl.train.evaluate import check_episodes
+from lexrl.runs import Result, Run, logs, plan, record
+from lexrl.runs.execute import Standing
+from lexrl.runs.progress import progress
 from lexrl.types import Discrete
 
 Steps = Annotated[
@@ -90,17 +89,17 @@ def train(command: Train[Any, Any], algorithm: str, preset: Preset | None) -> No
     folder = store.new_folder(command.out or pathlib.Path("runs") / f"{algorithm}-{plain}")
     spoken = shlex.join(["lexrl", *sys.argv[1:]])
     more = {"name": algorithm, "episodes": command.episodes, "log": list(command.log)}
-    disk.begin(folder, run, title=title, command=spoken, **more)
+    record.begin(folder, run, title=title, command=spoken, **more)
     _follow(folder, run, None)
 
 
 def resume(command: Resume) -> None:
     """Go on where a run stopped."""
     folder = command.run
-    run = disk.read(folder)
+    run = record.read(folder)
     if store.is_finished(folder):
         raise InputError(f"The run in {str(folder)!r} is finished; look at it with `lexrl evaluate {folder}`.")
-    standing, said = disk.standing(folder, run)
+    standing, said = record.standing(folder, run)
     for sentence in said:
         console.print(sentence, markup=False)
     at = 0 if standing is None else int(standing.steps[-1])
@@ -129,7 +128,7 @@ def _executed(
             progress(title, run, console) as show,
             logs.logs(about.get("log", ()), folder, about) as write,
         ):
-            for result in disk.record(folder, run, standing):
+            for result in record.record(folder, run, standing):
                 show(result)
                 write(result)
                 signalled = asked() if result.steps[-1] < run.steps else 0
@@ -151,8 +150,8 @@ def _tell(folder: pathlib.Path, result: Result, title: str, about: dict[str, Any
     """Evaluate what was learned, write it down, and say what can be done with it."""
     run, episodes = result.run, about.get("episodes", 100)
     worth = _exactly(result, folder, about.get("name", ""))
-    exactly = None if worth is None else disk.by_objective(worth, run.order)
-    played = disk.finish(folder, result, episodes, exact_discounted=exactly)
+    exactly = None if worth is None else record.by_objective(worth, run.order)
+    played = record.finish(folder, result, episodes, exact_discounted=exactly)
     means = played.returns.mean(axis=1)
     console.print(seeds_table(f"Greedy policies, {episodes} fresh episodes each", run.order, means))
     for sentence in result.faults.values():

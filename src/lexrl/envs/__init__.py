@@ -1,15 +1,15 @@
 """The worlds, one file each, built by a function that documents what can be set."""
 
-from lexrl.envs import registered
+from lexrl.envs import registration
 from lexrl.envs.cart_pole import CartPole, cart_pole
 from lexrl.envs.cart_safe import CartSafe, cart_safe
+from lexrl.envs.cost_aware import SoFar, so_far
 from lexrl.envs.finite import FiniteWorld, finite_world
 from lexrl.envs.grid_nav import GridNav, grid_nav
 from lexrl.envs.gym import GymWorld, gym_world
 from lexrl.envs.mountain_car_safe import MountainCarSafe, mountain_car_safe
+from lexrl.envs.per_seed import Worlds, per_seed
 from lexrl.envs.random_momdp import random_world, random_worlds
-from lexrl.envs.several import Worlds, per_seed
-from lexrl.envs.so_far import SoFar, so_far
 from lexrl.envs.vector import VectorWorld, gym_vector_world
 
 __all__ = [
@@ -32,6 +32,6 @@ __all__ = [
     "per_seed",
     "random_world",
     "random_worlds",
-    "registered",
+    "registration",
     "so_far",
 ]

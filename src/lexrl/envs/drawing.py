@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
-from lexrl.colours import BLUE, FAINT, INK, ORANGE, RED, WHITE, mix
+from lexrl.colors import BLUE, FAINT, INK, ORANGE, RED, WHITE, mix
 
 FINER = 3
 Number = float | int  # the checker of types at run time takes no int for a float

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from lexrl.envs.finite import FiniteWorld, finite_world
-from lexrl.envs.several import Worlds, per_seed
+from lexrl.envs.per_seed import Worlds, per_seed
 from lexrl.momdp import random_momdp
 
 

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from lexrl import store
 from lexrl.errors import InputError
-from lexrl.experiments import jobs, pace, pb_settings, policies, safety, scaling, slack
-from lexrl.experiments.jobs import Finished, Job
+from lexrl.experiments import pb_settings, policies, safety, scaling, schedule, slack, speeds
+from lexrl.experiments.schedule import Finished, Job
 from lexrl.report import form
-from lexrl.run import Result, disk
+from lexrl.runs import Result, record
 
 Size = Literal["smoke", "laptop", "paper"]
 
@@ -55,10 +55,10 @@ def perform(planned: Sequence[Job], root: pathlib.Path) -> Iterator[Event]:
     """Run what is not finished; a run that cannot be is told, and the others go on."""
     for job in planned:
         try:
-            if jobs.is_finished(root, job):
+            if schedule.is_finished(root, job):
                 continue
-            watch, result = pace.Watch(job), None
-            for result in jobs.execute(root, job):
+            watch, result = speeds.Watch(job), None
+            for result in schedule.execute(root, job):
                 watch.see(int(result.steps[-1]))
                 yield Event(job, result, over=False)
             watch.keep()
@@ -86,7 +86,7 @@ def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None 
     """
     experiment: Experiment = EXPERIMENTS[name]
     all_of_them = experiment.runs(size)
-    done, missing = jobs.collect(root, all_of_them)
+    done, missing = schedule.collect(root, all_of_them)
     if not done:
         raise InputError(f"No run of the experiment {name!r} is finished in {str(root)!r}: there is nothing to show.")
     folder = root / name
@@ -101,7 +101,7 @@ def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None 
         "command": f"lexrl experiment {name} --size {size}",
         "begun": min(one.found.about["begun"] for one in done),
         "seconds": round(sum(one.summary["seconds"] for one in done), 1),
-        "versions": disk.versions(),
+        "versions": record.versions(),
         "machine": {"cores": os.cpu_count(), "system": platform.platform()},
         "commit": ", ".join(sorted({one.found.about.get("commit", "") for one in done} - {""})),
         "runs": _runs(all_of_them, done, missing | (why or {})),
@@ -120,7 +120,7 @@ def _runs(all_of_them: Sequence[Job], done: Sequence[Finished], missing: dict[st
         stopped = [] if one is None else list(one.summary["stopped"].values())
         rows.append(
             {
-                "folder": f"../{jobs.RUNS}/{job.name}",
+                "folder": f"../{schedule.RUNS}/{job.name}",
                 "label": job.label,
                 "seeds": job.seeds,
                 "steps": job.steps,

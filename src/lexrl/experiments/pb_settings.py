@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lexrl.experiments import safety
-from lexrl.experiments.jobs import Finished, Job, finals
+from lexrl.experiments.schedule import Finished, Job, finals
 from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, seen, seen_in_resamples
 from lexrl.report import stats
 

@@ -11,10 +11,10 @@ import numpy as np
 from lexrl.envs import SoFar
 from lexrl.envs.cart_safe import HALF_LENGTH, SAFE, TRACK
 from lexrl.experiments import safety
-from lexrl.experiments.jobs import Finished, Job
+from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.sections import Section
-from lexrl.run import load
-from lexrl.train.paths import paths
+from lexrl.loops.trajectories import paths
+from lexrl.runs import load
 
 TITLE = "Policies: what was learned, in pictures"
 QUESTION = "What do the policies of the safety experiment do?"

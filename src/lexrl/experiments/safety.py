@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import exact
-from lexrl.algos import Only
+from lexrl.algorithms import Only
+from lexrl.constraints import as_limits
 from lexrl.envs import SoFar, named
-from lexrl.experiments.jobs import Finished, Job, finals
+from lexrl.experiments.schedule import Finished, Job, finals
 from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, seen, text
-from lexrl.limits import as_limits
 from lexrl.order import parse
 from lexrl.presets import CART_SAFE, SAFE, preset, shortened
 from lexrl.report import stats
-from lexrl.run import Result
+from lexrl.runs import Result
 
 TITLE = "Safety: reward and cost on CartSafe and GridNav"
 QUESTION = (

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from lexrl import exact
-from lexrl.algos import LA2C, LPPO, Networks, double_q, expected_sarsa, q_learning
+from lexrl.algorithms import LA2C, LPPO, Networks, double_q, expected_sarsa, q_learning
 from lexrl.dual import Dual
-from lexrl.experiments.jobs import Finished, Job
+from lexrl.experiments.power_law import Times, fit
+from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.sections import Section, cell, claims, numbers, seen, table
 from lexrl.order import Order
 from lexrl.report import stats
-from lexrl.report.scaling import Times, fit
 from lexrl.report.stats import Interval
-from lexrl.run import Result
+from lexrl.runs import Result
 from lexrl.tolerance import Relative
 
 TITLE = "Scaling: learning time against the number of objectives"

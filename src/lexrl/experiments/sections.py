@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lexrl.experiments.jobs import Finished, finals
+from lexrl.experiments.schedule import Finished, finals
 from lexrl.report import ranking, stats
 from lexrl.report.stats import Interval
 

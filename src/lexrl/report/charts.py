@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from lexrl.colours import FAINT, INK, mix
+from lexrl.colors import FAINT, INK, mix
 from lexrl.report import looks
 from lexrl.report.form import Front, Lines, Panel, Ranking, Series
 from lexrl.report.inline import short

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from lexrl import store
 from lexrl.errors import InputError
-from lexrl.report import plots, runs, sections, stats
-from lexrl.report.runs import Found, ranked
+from lexrl.report import plots, run_folder, sections, stats
+from lexrl.report.run_folder import Found, ranked
 
 Read = TypeVar("Read")
 STYLE = """
@@ -40,7 +40,7 @@ def page(folder: pathlib.Path) -> str:
     failed: list[str] = []
     experiments = sections.below(folder)
     shown = {path for each in experiments for path in sections.runs_of(each)}
-    found = _readable([path for path in runs.below(folder) if path.resolve() not in shown], _run, failed)
+    found = _readable([path for path in run_folder.below(folder) if path.resolve() not in shown], _run, failed)
     solved = _readable(sorted(path.parent for path in folder.rglob("solution.json")), _solution, failed)
     if experiments and not found and not solved and not failed:
         return sections.document("Lexicographic reinforcement learning: the paper's experiments", experiments)
@@ -102,7 +102,7 @@ def _comparisons(finished: Sequence[Found]) -> list[str]:
 
 def _run(folder: pathlib.Path) -> tuple[Found, str]:
     """A run: what it reached, its curves, an episode if there is a film, and how to repeat it."""
-    one = runs.read(folder)
+    one = run_folder.read(folder)
     parts = [f"<h2 id='{_text(one.path.name)}'>{_text(one.title)}</h2>"]
     if one.summary is None:
         parts.append("<p><b>This run is not finished.</b></p>")

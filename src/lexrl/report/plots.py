@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from lexrl.colours import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, RED, SKY
+from lexrl.colors import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, RED, SKY
 from lexrl.errors import InputError
 
 UNDATED = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}

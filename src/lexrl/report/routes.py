@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from lexrl.colours import GREEN, ORANGE
+from lexrl.colors import GREEN, ORANGE
 from lexrl.report.plots import Picture
 
 COLUMNS = 5

@@ -1,0 +1,53 @@
+"""The algorithms, one file each."""
+
+from lexrl.algorithms.a2c import A2C
+from lexrl.algorithms.actor_critic import Networks
+from lexrl.algorithms.appropo import ApproPO
+from lexrl.algorithms.dqn import DQN
+from lexrl.algorithms.la2c import LA2C
+from lexrl.algorithms.lagrangian import Multipliers
+from lexrl.algorithms.ldqn import LDQN
+from lexrl.algorithms.lppo import LPPO
+from lexrl.algorithms.ppo import PPO
+from lexrl.algorithms.ppo_lagrangian import PPOLagrangian
+from lexrl.algorithms.projection import Projection
+from lexrl.algorithms.random import Random
+from lexrl.algorithms.rcpo import RCPO
+from lexrl.algorithms.single_objective import Only
+from lexrl.algorithms.tabular import (
+    EpsilonGreedy,
+    Softmax,
+    Tabular,
+    double_q,
+    expected_sarsa,
+    gabor,
+    q_learning,
+    sarsa,
+)
+from lexrl.algorithms.var_ac import VaRAC
+
+__all__ = [
+    "A2C",
+    "DQN",
+    "LA2C",
+    "LDQN",
+    "LPPO",
+    "PPO",
+    "RCPO",
+    "ApproPO",
+    "EpsilonGreedy",
+    "Multipliers",
+    "Networks",
+    "Only",
+    "PPOLagrangian",
+    "Projection",
+    "Random",
+    "Softmax",
+    "Tabular",
+    "VaRAC",
+    "double_q",
+    "expected_sarsa",
+    "gabor",
+    "q_learning",
+    "sarsa",
+]

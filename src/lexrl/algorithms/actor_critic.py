@@ -1,0 +1,254 @@
+"""What A2C, PPO and their lexicographic versions have in common: two networks, and what a rollout tells them.
+
+Actor and critic are separate networks. The critic gives one value per objective, `V_i(s)` (or `Q_i(s, a)`), in units of
+a running scale of its targets, so that objectives of any size learn alike.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import tyro
+from jax import Array
+from jaxtyping import Float, Int
+
+from lexrl import networks, returns
+from lexrl.distributions import Categorical, Distribution
+from lexrl.errors import InputError
+from lexrl.networks import MLP, Activation, Actor, Memory, Optimiser
+from lexrl.returns import Track
+from lexrl.types import Box, Discrete, Spec, Transition
+
+
+class Networks(eqx.Module):
+    """The two networks and how they are trained."""
+
+    hidden: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
+    """Widths of the hidden layers, of the actor and the critic; none: linear."""
+    critic_hidden: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    """Other widths for the critic; empty: linear in the features."""
+    activation: Activation = eqx.field(static=True, default="tanh")
+    bias: bool = eqx.field(static=True, default=True)
+    """Networks with biases; without hidden layers and biases, numbered states make them tables."""
+    features: tyro.conf.Suppress[Callable[[Array], Array] | None] = eqx.field(static=True, default=None)
+    """What the critic sees of an observation; None: all of it."""
+    action_values: bool = eqx.field(static=True, default=False)
+    """Critics of actions, `Q_i(s, a)`, take the place of the advantage, as in the paper's corollary for LPPO."""
+    squash: bool = eqx.field(static=True, default=False)
+    """Press continuous actions into their bounds, by tanh."""
+    spread: float = 0.6
+    """First standard deviation of continuous actions."""
+    optimiser: Optimiser = Optimiser()
+
+    def __check_init__(self):
+        networks.require_widths(self.hidden)
+        networks.require_widths(self.critic_hidden or ())
+        if isinstance(self.spread, int | float) and not self.spread > 0:
+            raise InputError(f"The spread of actions is {self.spread}; it must be above 0.")
+
+    def start(self, spec: Spec, key: Array, worlds: int) -> "Learner":
+        """New networks for a world."""
+        if self.action_values and not isinstance(spec.action, Discrete):
+            raise InputError(
+                f"Critics of actions need numbered actions, but this world has {spec.action}; use critics of states."
+            )
+        m, keys = len(spec.objectives), jax.random.split(key, 2)
+        actor = networks.actor(
+            keys[0], spec, self.hidden, activation=self.activation, bias=self.bias, squash=self.squash,
+            spread=self.spread,
+        )  # fmt: skip
+        shape = (m, spec.action.n) if self.action_values and isinstance(spec.action, Discrete) else (m,)
+        widths = self.hidden if self.critic_hidden is None else self.critic_hidden
+        critic = networks.mlp(
+            keys[1], self._features_of(spec.observation), shape, widths, activation=self.activation, bias=self.bias,
+            last=0.1,
+        )  # fmt: skip
+        return Learner(
+            actor=actor,
+            critic=critic,
+            actor_memory=self.optimiser.start(actor),
+            critic_memory=self.optimiser.start(critic),
+            scale=jnp.ones(m),
+            average=jnp.zeros(m),
+            track=returns.new_track(worlds, m),
+            time=jnp.int32(0),
+        )
+
+    def criticise(self, learner: "Learner", obs: Array, policy: Distribution | None = None) -> Float[Array, "*batch M"]:
+        """`V_i(s)` in the objectives' own units."""
+        out = self.judge(learner.critic, obs)
+        if isinstance(policy, Categorical) and self.action_values:
+            out = jnp.sum(out * jax.nn.softmax(policy.logits)[..., None, :], axis=-1)
+        return learner.scale * out
+
+    def judge(self, critic: MLP, obs: Array) -> Array:
+        """The critic's answer, in units of the scale."""
+        return critic(obs if self.features is None else self.features(obs))
+
+    def _features_of(self, space: Discrete | Box) -> Discrete | Box:
+        if self.features is None:
+            return space
+        one = (
+            jax.ShapeDtypeStruct((), jnp.int32)
+            if isinstance(space, Discrete)
+            else jax.ShapeDtypeStruct(space.shape, jnp.float32)
+        )
+        return Box(jax.eval_shape(self.features, one).shape)
+
+
+class Learner(NamedTuple):
+    """What an actor-critic remembers."""
+
+    actor: Actor
+    critic: MLP
+    actor_memory: Memory
+    critic_memory: Memory
+    scale: Float[Array, " M"]
+    """Size of the critic's targets."""
+    average: Float[Array, " M"]
+    """Mean reward per step."""
+    track: Track
+    time: Array
+    """Updates so far."""
+
+
+class Evidence(NamedTuple):
+    """What a rollout tells, one row per transition where it says `B`."""
+
+    obs: Array
+    action: Array
+    policy: Distribution
+    """The policy that collected the data."""
+    log_prob: Float[Array, " B"]
+    value: Any
+    """`V_i(s)`, `[T, N, M]`"""
+    advantage: Float[Array, "B M"]
+    """`A_i`, or `Q_i` with critics of actions."""
+    target: Float[Array, "B M"]
+    """What the critic should say, in units of the scale."""
+    passage: Any
+    """`Passage`"""
+    weight: Any = None
+    """How much each transition counts for each objective, `[B, M]`; None: all the same."""
+
+    def rows(self) -> "Evidence":
+        """Only what has a row per transition."""
+        return self._replace(value=(), passage=())
+
+
+def look(
+    networks: Networks,
+    learner: Learner,
+    rollout: Transition,
+    gamma: Float[Array, " M"],
+    trace: Any,
+    *,
+    average: bool = False,
+    weighted: bool = False,
+    steady: bool = True,
+) -> tuple[Learner, Evidence]:
+    """Values, advantages and targets of a rollout, and the learner with its running sums brought up to date.
+
+    `average`: objectives are limit averages, and gamma is 1. `weighted`: the t-th step of an episode counts
+    `gamma_i^t`, as in the discounted state distribution. `steady`: running means follow the last hundred updates; else
+    they are over all of them, and come to rest.
+    """
+    gamma = jnp.ones_like(gamma) if average else gamma
+    time = learner.time + 1
+    share = jnp.maximum(1.0 / time, 0.01) if steady else 1.0 / time
+    mean_reward = learner.average + share * (rollout.reward.mean(axis=(0, 1)) - learner.average)
+    policy = learner.actor(rollout.obs)
+    later = learner.actor(rollout.next_obs) if networks.action_values else None
+    value = networks.criticise(learner, rollout.obs, policy)
+    next_value = networks.criticise(learner, rollout.next_obs, later)
+    baseline = mean_reward if average else jnp.zeros_like(mean_reward)
+    errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, gamma, baseline)
+    advantage = returns.advantages(errors, rollout.last, gamma, trace)
+    target = advantage + value
+    square = learner.scale**2 + share * (jnp.mean(target**2, axis=(0, 1)) - learner.scale**2)
+    scale = jnp.sqrt(jnp.maximum(square, 1e-6))
+    track, passage = returns.follow(learner.track, rollout.reward, rollout.last, gamma)
+    if networks.action_values:
+        advantage = learner.scale * of_action(networks.judge(learner.critic, rollout.obs), rollout.action)
+    weight = passage.weight if weighted else None
+    if weighted:
+        advantage = advantage * passage.weight
+    flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
+    evidence = Evidence(
+        obs=flat(rollout.obs),
+        action=flat(rollout.action),
+        policy=jax.tree.map(flat, policy),
+        log_prob=flat(policy.log_prob(rollout.action)),
+        value=value,
+        advantage=flat(advantage),
+        target=flat(target / scale),
+        weight=None if weight is None else flat(weight),
+        passage=passage,
+    )
+    return learner._replace(scale=scale, average=mean_reward, track=track, time=time), evidence
+
+
+def probabilities(learner: Learner, obs: Array, greedy: bool) -> Float[Array, "*batch A"]:
+    """Chances of numbered actions."""
+    policy = learner.actor(obs)
+    if not isinstance(policy, Categorical):
+        raise InputError("Continuous actions have densities, not chances; sample the policy with `act` instead.")
+    if greedy:
+        return jax.nn.one_hot(policy.mode(), policy.logits.shape[-1])
+    return jax.nn.softmax(policy.logits)
+
+
+def standardised(advantage: Float[Array, " B"]) -> Float[Array, " B"]:
+    """Mean 0 and deviation 1, so that rates and bonuses mean the same in every world.
+
+    The barriers keep XLA from melting this into what comes before and after: whether the advantage is one objective's
+    or a sum of several must not change how it is rounded.
+    """
+    whole = jax.lax.optimization_barrier(advantage)
+    return jax.lax.optimization_barrier((whole - whole.mean()) / (whole.std() + 1e-8))
+
+
+def combined(
+    weights: Float[Array, " M"], advantage: Float[Array, "B M"], standardise: bool
+) -> tuple[Float[Array, " M"], Float[Array, " B"], Float[Array, ""] | float]:
+    """The weights as they are used, the one advantage they make, and the unit it is measured in."""
+    if not standardise:
+        return weights, jnp.sum(weights * advantage, axis=-1), 1.0
+    relative = weights / weights.sum()
+    whole = jnp.sum(relative * advantage, axis=-1)
+    return relative, standardised(whole), whole.std() + 1e-8
+
+
+def move_actor(networks: Networks, learner: Learner, gradient: Any, rate: Any) -> Learner:
+    """The learner after its actor took a step down the gradient."""
+    actor, memory = networks.optimiser.step(learner.actor, gradient, learner.actor_memory, rate)
+    return learner._replace(actor=actor, actor_memory=memory)
+
+
+def move_critic(networks: Networks, learner: Learner, seen: Evidence, rate: Any) -> tuple[Learner, Float[Array, " M"]]:
+    """The learner after its critic took a step towards the targets; and half the mean squared error per objective."""
+
+    def loss(critic: MLP) -> tuple[Array, Array]:
+        out = networks.judge(critic, seen.obs)
+        if networks.action_values:
+            out = of_action(out, seen.action)
+        errors = (out - seen.target) ** 2
+        each = 0.5 * jnp.mean(errors if seen.weight is None else seen.weight * errors, axis=0)
+        return each.sum(), each
+
+    gradient, losses = jax.grad(loss, has_aux=True)(learner.critic)
+    critic, memory = networks.optimiser.step(learner.critic, gradient, learner.critic_memory, rate)
+    return learner._replace(critic=critic, critic_memory=memory), losses
+
+
+def of_action(values: Float[Array, "*batch M A"], action: Int[Array, "*batch"]) -> Float[Array, "*batch M"]:
+    """Each objective's value of the action taken; a sum is cheaper than a look-up, both ways."""
+    chosen = jnp.arange(values.shape[-1]) == action[..., None]
+    return jnp.sum(jnp.where(chosen[..., None, :], values, 0.0), axis=-1)
+
+
+def per_objective(value: Any, objectives: int) -> Float[Array, " M"]:
+    """One number for all objectives, or one each, as an array."""
+    return jnp.broadcast_to(jnp.asarray(value, jnp.float32), (objectives,))

@@ -1,0 +1,216 @@
+"""ApproPO (Miryoosefi et al. 2019): a mixture of policies whose mean returns lie in a given convex set.
+
+A game between a direction lambda and a policy. With z the signals' sums over an episode and `C` the set, lifted to the
+cone `K = { a (x, kappa) : x in C, a >= 0 }`, the distance of z to the set is about the largest `lambda . (z, kappa)`
+over directions of length up to 1 in the polar cone `{ lambda : lambda . y <= 0 for all y in K }`. In turns:
+
+    policy     best response to the scalar reward  -lambda . z : here a DQN that goes on learning
+    direction  lambda <- nearest direction in the polar cone to  lambda + eta (z of that policy, kappa)
+
+What is returned is not the last policy but the mixture of all of them: one is drawn when an episode begins, and plays
+it to its end. A sample of `kept` of them is kept, in which each of them is with the same chance.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, Int
+
+from lexrl import constraints, distributions, replay, returns
+from lexrl.algorithms import dqn, validation
+from lexrl.algorithms.dqn import DQN
+from lexrl.constraints import Box, ConvexSet, as_box
+from lexrl.errors import InputError
+from lexrl.networks import MLP
+from lexrl.returns import Track
+from lexrl.schedules import Power, Schedule, named
+from lexrl.types import Metrics, Spec, Transition
+
+
+class State(NamedTuple):
+    """The game so far."""
+
+    oracle: dqn.State
+    direction: Float[Array, " K+1"]
+    """lambda, of the lifted space."""
+    sides: Float[Array, "K M"]
+    """Each row picks a signal that the set is about, in the user's sign."""
+    track: Track
+    """Plain sums of these since each episode began."""
+    total: Float[Array, " K"]
+    """Of the episodes since the direction last moved."""
+    episodes: Float[Array, ""]
+    """How many these are."""
+    turns: Int[Array, ""]
+    """How often the direction has moved."""
+    average: Float[Array, " K"]
+    """Mean of z over all turns: where the mixture is."""
+    mixture: MLP
+    """`[kept, ...]`: the sample of the policies."""
+    playing: Int[Array, ""]
+    """Which of them plays; -1: the one that learns."""
+
+
+class ApproPO(eqx.Module):
+    """A mixture of policies whose mean returns lie in a box (or another convex set)."""
+
+    box: ConvexSet = eqx.field(converter=as_box, default=as_box("reward in 90..350, cost in 0..10"))
+    """Where the sums of an episode's signals are to be on average, as in 'reward in 90..350, cost in 0..10'."""
+    every: int = eqx.field(static=True, default=1)
+    """Episodes between moves of the direction."""
+    kept: int = eqx.field(static=True, default=32)
+    """Policies of the mixture that are kept."""
+    eta: Schedule = eqx.field(converter=named("eta"), default=Power(0.5))
+    """Step size of the direction, by the number of its moves, in units where the set is about 1 away."""
+    kappa: float = 1.0
+    """The constant that lifts the set to a cone, in units of the set's size."""
+    oracle: DQN = DQN()
+
+    def __check_init__(self):
+        validation.require_positive(every=self.every, kept=self.kept)
+        if isinstance(self.kappa, int | float) and not self.kappa > 0:
+            raise InputError(f"kappa is {self.kappa:g}; it must be above 0.")
+
+    @property
+    def worlds(self) -> int:
+        return self.oracle.worlds
+
+    @property
+    def rollout(self) -> int:
+        return self.oracle.rollout
+
+    @property
+    def gamma(self) -> float:
+        return self.oracle.gamma
+
+    def init(self, spec: Spec, key: Array) -> State:
+        names = self.box.names
+        k = len(names)
+        alone = spec._replace(objectives=("response",), signs=())
+        oracle = dqn.start(self.oracle, alone, key)._replace(replay=replay.empty(spec, self.oracle.capacity))
+        return State(
+            oracle=oracle,
+            direction=jnp.zeros(k + 1),
+            sides=jnp.asarray(constraints.sides(names, (1,) * k, spec)),
+            track=returns.new_track(self.oracle.worlds, k),
+            total=jnp.zeros(k),
+            episodes=jnp.float32(0),
+            turns=jnp.int32(0),
+            average=jnp.zeros(k),
+            mixture=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.kept, *leaf.shape)), oracle.net),
+            playing=jnp.int32(-1),
+        )
+
+    def begin(self, state: State, key: Array) -> State:
+        """The state with the policy that is to play the next episode drawn from the mixture."""
+        full = jnp.clip(state.turns, 1, self.kept)
+        return state._replace(playing=jax.random.randint(key, (), 0, full))
+
+    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
+        return distributions.draw(self.probabilities(state, obs, greedy=greedy), key)
+
+    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
+        """Epsilon-greedy of the policy that plays."""
+        drawn = jax.tree.map(lambda leaf: leaf[jnp.maximum(state.playing, 0)], state.mixture)
+        net = jax.tree.map(lambda own, other: jnp.where(state.playing < 0, own, other), state.oracle.net, drawn)
+        return self.oracle.probabilities(state.oracle._replace(net=net), obs, greedy=greedy)
+
+    def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
+        learn, pick = jax.random.split(key)
+        size = self._size()
+        weights = -(state.direction[:-1] / size) @ state.sides
+        oracle, metrics = dqn.fit(
+            self.oracle, state.oracle, rollout, learn, dqn.best, lambda reward: (reward @ weights)[..., None]
+        )
+        signals = rollout.reward @ state.sides.T
+        track, passage = returns.follow(state.track, signals, rollout.last, jnp.ones_like(size))
+        state = state._replace(
+            oracle=oracle,
+            track=track,
+            total=state.total + passage.total,
+            episodes=state.episodes + passage.episodes,
+        )
+        # The oracle stays outside of the branch: its replay would be copied.
+        rest = jax.lax.cond(
+            state.episodes >= self.every,
+            lambda rest: self._turn(rest, oracle.net, pick),
+            lambda rest: rest,
+            state._replace(oracle=()),
+        )
+        state = rest._replace(oracle=oracle)
+        away = state.average - self.box.project(state.average)
+        told = {
+            "distance": jnp.linalg.norm(away / size),
+            "price": -(state.direction[:-1] / size) @ state.sides,
+            "loss": metrics["loss"][0],
+            "td_error": metrics["td_error"][0],
+        }
+        return state, told
+
+    def _turn(self, state: State, net: MLP, key: Array) -> State:
+        """The direction after its move, with the policy that answered to it added to the mixture."""
+        here = state.total / jnp.maximum(state.episodes, 1.0)
+        turns = state.turns + 1
+        size = self._size()
+        lifted = jnp.append(here / size, self.kappa)
+        wanted = state.direction + self.eta(turns) * lifted
+        cone = nearest_in_cone(lambda x: self.box.project(x * size) / size, self.kappa, wanted)
+        direction = wanted - cone  # Moreau: what is left of a cone's nearest point is its polar cone's
+        direction = direction / jnp.maximum(1.0, jnp.linalg.norm(direction))
+        # A sample in which each policy is with the same chance (Vitter's reservoir).
+        place = jax.random.randint(key, (), 0, turns)
+        place = jnp.where(state.turns < self.kept, state.turns, place)
+        mixture = jax.tree.map(
+            lambda kept, new: jnp.where(place < self.kept, kept.at[jnp.minimum(place, self.kept - 1)].set(new), kept),
+            state.mixture,
+            net,
+        )
+        return state._replace(
+            direction=direction,
+            total=jnp.zeros_like(state.total),
+            episodes=jnp.float32(0),
+            turns=turns,
+            average=state.average + (here - state.average) / turns,
+            mixture=mixture,
+        )
+
+    def _size(self) -> Float[Array, " K"]:
+        """About how large each signal's sums are: the unit it is measured in.
+
+        One unit for all signals unless the set is a box: only there is the nearest point the same in units of each.
+        """
+        zero = jnp.zeros(len(self.box.names))
+        far = jnp.full_like(zero, 1e9)
+        corners = jnp.stack([self.box.project(zero), self.box.project(far), self.box.project(-far)])
+        bounded = jnp.where(jnp.abs(corners) < 1e8, jnp.abs(corners), 0.0)
+        each = jnp.maximum(bounded.max(axis=0), 1.0)
+        return each if isinstance(self.box, Box) else jnp.full_like(each, each.max())
+
+
+def nearest_in_cone(project: Any, kappa: Any, point: Float[Array, " L"]) -> Float[Array, " L"]:
+    """The nearest point to `point` of `{ a (x, kappa) : x in C, a >= 0 }`, where `project` finds the nearest in C.
+
+    For a given a it is `(a project(v / a), a kappa)`; half the derivative of the squared distance by a is
+    `-(v - a p) . p - kappa (w - a kappa)`, which rises with a: its zero is found by halving.
+    """
+    v, w = point[:-1], point[-1]
+
+    def at(a: Array) -> Float[Array, " L"]:
+        return jnp.append(project(v / jnp.maximum(a, 1e-9)) * a, a * kappa)
+
+    def slope(a: Array) -> Array:
+        p = project(v / jnp.maximum(a, 1e-9))
+        return -jnp.dot(v - a * p, p) - kappa * (w - a * kappa)
+
+    def halve(_: Array, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bounds
+        middle = 0.5 * (low + high)
+        return jax.tree.map(lambda x, y: jnp.where(slope(middle) > 0, x, y), (low, middle), (middle, high))
+
+    # Nothing in the cone is nearer than the origin's distance: a kappa is at most the length of the point.
+    most = jnp.linalg.norm(point) / kappa + 1e-6
+    low, high = jax.lax.fori_loop(0, 50, halve, (jnp.zeros_like(most), most))
+    return at(0.5 * (low + high))

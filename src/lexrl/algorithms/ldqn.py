@@ -1,0 +1,101 @@
+"""LDQN: DQN for objectives in order of importance: lexicographic Q-learning with one network that gives `Q[M, A]`.
+
+    Q_i(s, a)  moves towards  r_i + gamma_i max_{b in D_{i-1}(s')} Q_i(s', b)        for every objective i
+
+where Q and the admissible sets D at s' are the target network's, with the update's tolerance; as a double learner, the
+network itself forms the sets and chooses b, and the target network gives its value. Actions are picked by
+lexicographic epsilon-greedy (Algorithm 1) on the network. With one objective and tolerance 0 this is DQN, to the last
+bit.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from lexrl import distributions, lex
+from lexrl.algorithms import actor_critic as ac
+from lexrl.algorithms import validation
+from lexrl.algorithms.dqn import State, check_sizes, fit, start
+from lexrl.networks import Activation, Optimiser
+from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, slack
+from lexrl.types import Metrics, Spec, Transition
+
+
+class LDQN(eqx.Module):
+    """Lexicographic deep Q-learning."""
+
+    worlds: int = eqx.field(static=True, default=8)
+    """Worlds side by side."""
+    rollout: int = eqx.field(static=True, default=4)
+    """Steps of each world between updates."""
+    batch: int = eqx.field(static=True, default=64)
+    """Transitions in a gradient step, drawn from the buffer."""
+    updates: int = eqx.field(static=True, default=2)
+    """Gradient steps after each rollout, each on a batch of its own."""
+    capacity: int = eqx.field(static=True, default=102_400)
+    """Transitions the buffer holds."""
+    warmup: int = eqx.field(static=True, default=1_024)
+    """Transitions to collect before learning."""
+    period: int = eqx.field(static=True, default=500)
+    """Gradient steps between renewals of the target network; 0: no target network."""
+    double: bool = eqx.field(static=True, default=False)
+    """Let the network choose the action whose value the target network gives."""
+    gamma: tuple[float, ...] | float = 0.99
+    """Discount: one for all objectives, or one each."""
+    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    """Step size, by the number of gradient steps."""
+    epsilon: Schedule = eqx.field(converter=named("epsilon"), default=Constant(0.05))
+    """Share of random actions, by the number of environment steps."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01))
+    """What an objective's value may lose for the next one at a state: 0.01, 5%, '0.01 + 5%'; one, or one each."""
+    update_tolerance: Tolerances | None = eqx.field(
+        converter=lambda given: None if given is None else as_tolerance(given), default=None
+    )
+    """Another tolerance for the targets (tau_Q) than for the actions (tau_B)."""
+    scale: tuple[float, ...] | float = 1.0
+    """About how large returns are, one or one each: the network computes in these units."""
+    hidden: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
+    """Widths of the hidden layers; none: linear."""
+    activation: Activation = eqx.field(static=True, default="relu")
+    bias: bool = eqx.field(static=True, default=True)
+    """A network with biases; without hidden layers and biases, numbered states make it a table."""
+    optimiser: Optimiser = Optimiser(longest=10.0)
+
+    def __check_init__(self):
+        check_sizes(self)
+        validation.require_plain_tolerance(self.tolerance)
+        if self.update_tolerance is not None:
+            validation.require_plain_tolerance(self.update_tolerance)
+
+    def init(self, spec: Spec, key: Array) -> State:
+        validation.require_lengths(self, len(spec.objectives))
+        return start(self, spec, key)
+
+    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
+        return distributions.draw(self.probabilities(state, obs, greedy=greedy), key)
+
+    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
+        """Lexicographic epsilon-greedy; greedy: uniform over `D_M`."""
+        epsilon = 0.0 if greedy else self.epsilon(state.replay.added + 1)
+        return lex.epsilon_greedy(self.values(state, obs), self._slack(state.updates + 1), epsilon)
+
+    def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
+        def lexmax(
+            q: Float[Array, "B M A"], value: Float[Array, "B M A"], time: Array
+        ) -> tuple[Float[Array, "B M"], Metrics]:
+            sets, best = lex.double_levels(q, value, self._slack(time, update=True))
+            sizes = sets[:, 1:].sum(axis=-1).astype(jnp.float32).mean(axis=0)
+            return best, {"admissible": sizes}
+
+        return fit(self, state, rollout, key, lexmax)
+
+    def values(self, state: State, obs: Array) -> Float[Array, "M A"]:
+        """`Q_i(s, a)` in the objectives' own units."""
+        q = state.net(obs)
+        return q * ac.per_objective(self.scale, q.shape[-2])[:, None]
+
+    def _slack(self, time: Array, *, update: bool = False) -> lex.Slack:
+        chosen = self.update_tolerance if update and self.update_tolerance is not None else self.tolerance
+        return slack(chosen, Moment(time))

@@ -1,0 +1,140 @@
+"""LPPO: PPO for objectives in order of importance (PB-LRL, Algorithm 3 of the paper, with K = PPO's surrogate).
+
+    theta <- theta + grad sum_i c_i K_i(theta)        c_i = beta_i + lambda_i sum_{j>i} beta_j
+    K_i = E[ rho A_i ] - kappa KL(pi || pi_old)        rho = pi(a | s) / pi_old(a | s)
+
+The surrogates share the ratio, so their sum is one surrogate of the combined advantage `sum_i c_i A_i`; the clipped
+variant clips that one. Only the ratios between the c_i matter (the advantage is standardised, Adam divides a common
+factor out), so they are made to sum to 1.
+The prices lambda follow the objectives' levels `J_i`, not the surrogates, which are 0 at theta_old by construction:
+see `lexrl.dual`. With one objective this is PPO, to the last bit.
+"""
+
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from lexrl import dual
+from lexrl.algorithms import actor_critic as ac
+from lexrl.algorithms import validation
+from lexrl.algorithms.actor_critic import Evidence, Learner, Networks
+from lexrl.algorithms.ppo import Surrogate, adapted, check_minibatches, improve
+from lexrl.dual import Dual, Sample
+from lexrl.networks import Actor
+from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.tolerance import Absolute, Tolerances, as_tolerance
+from lexrl.types import Metrics, Spec, Transition
+
+
+class State(NamedTuple):
+    """The networks, the penalty's coefficient, and the prices."""
+
+    learner: Learner
+    kappa: Float[Array, ""]
+    dual: dual.State
+
+
+class LPPO(eqx.Module):
+    """Lexicographic proximal policy optimisation."""
+
+    worlds: int = eqx.field(static=True, default=16)
+    """Worlds side by side."""
+    rollout: int = eqx.field(static=True, default=64)
+    """Steps of each world between updates."""
+    epochs: int = eqx.field(static=True, default=4)
+    """How often each transition is used."""
+    minibatches: int = eqx.field(static=True, default=4)
+    """Parts a rollout is cut into; each makes a gradient step."""
+    gamma: tuple[float, ...] | float = 0.99
+    """Discount: one for all objectives, or one each."""
+    trace: float = 0.95
+    """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
+    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    """The actor's step size, by the number of updates."""
+    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
+    """The critic's step size."""
+    surrogate: Surrogate = eqx.field(static=True, default="clipped")
+    """Keep near the old policy by clipping the ratio, or by a KL penalty."""
+    clip: float = 0.2
+    """How far the ratio may go from 1."""
+    divergence: float = 0.01
+    """The KL divergence the penalty aims at."""
+    entropy: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
+    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
+    """What an objective's return may lose for the next one: one, or one each."""
+    level: Literal["episodes", "critic", "surrogate"] = eqx.field(static=True, default="episodes")
+    """Estimate an objective's level by the returns of episodes, by the critic where episodes begin, or by the returns
+    and what the surrogate says the last steps changed."""
+    average: bool = eqx.field(static=True, default=False)
+    """Objectives are mean rewards per step instead of discounted sums; gamma is then 1."""
+    weighted: bool = eqx.field(static=True, default=False)
+    """Count the t-th step of an episode gamma^t, as the theory's discounted state distribution does."""
+    standardise: bool = eqx.field(static=True, default=True)
+    """Make weights sum to 1 and the combined advantage standard; else both are used as they are, as in the theory."""
+    dual: Dual = Dual()
+    networks: Networks = Networks()
+
+    def __check_init__(self):
+        validation.require_ranges(self)
+        validation.require_choices(self)
+        check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
+        validation.require_plain_tolerance(self.tolerance)
+        validation.require_levels(self)
+
+    def init(self, spec: Spec, key: Array) -> State:
+        m = len(spec.objectives)
+        validation.require_lengths(self, m)
+        self.dual.check(m)
+        learner = self.networks.start(spec, key, self.worlds)
+        return State(learner, jnp.float32(1.0), self.dual.start(m, learner.actor))
+
+    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
+        policy = state.learner.actor(obs)
+        return policy.mode() if greedy else policy.sample(key)
+
+    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
+        """The policy's chances of each numbered action; greedy: all on the likeliest."""
+        return ac.probabilities(state.learner, obs, greedy)
+
+    def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
+        gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
+        learner, seen = ac.look(
+            self.networks, state.learner, rollout, gamma, self.trace,
+            average=self.average, weighted=self.weighted, steady=self.standardise,
+        )  # fmt: skip
+        weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.standardise)
+
+        def bend(actor: Actor, part: Evidence) -> Actor:
+            return self.dual.bend(
+                state.dual, lambda actor: self._gains(actor, part) / size, actor, standardised=self.standardise
+            )
+
+        learner, divergence, metrics = improve(
+            self, learner, weights.sum() * state.kappa, seen, advantage, key, bend if self.dual.second_order else None
+        )
+        after = self.dual.observe(state.dual, self._levels(learner, seen, rollout), self.tolerance)
+        if self.dual.second_order:
+            after = self.dual.pull(after, lambda actor: self._gains(actor, seen) / size, learner.actor)
+        kappa = adapted(state.kappa, divergence, self.divergence)
+        return State(learner, kappa, after), metrics | dual.metrics(after, weights)
+
+    def _gains(self, actor: Actor, seen: Evidence) -> Float[Array, " M"]:
+        """`E[rho A_i]` for every objective."""
+        ratio = jnp.exp(actor(seen.obs).log_prob(seen.action) - seen.log_prob)
+        return jnp.mean(ratio[:, None] * seen.advantage, axis=0)
+
+    def _levels(self, learner: Learner, seen: Evidence, rollout: Transition) -> Sample:
+        if self.level == "critic":
+            return dual.from_critic(seen.value, seen.passage.first)
+        sample = dual.from_rewards(rollout.reward) if self.average else dual.from_episodes(seen.passage)
+        if self.level == "episodes":
+            return sample
+        # J(theta) - J(theta_old) is about the horizon times E[(rho - 1) A].
+        gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
+        horizon = 1.0 if self.average else 1 / jnp.maximum(1 - gamma, 1 / rollout.reward.shape[0])
+        old = jnp.mean(seen.advantage, axis=0)
+        return sample._replace(change=horizon * (self._gains(learner.actor, seen) - old))

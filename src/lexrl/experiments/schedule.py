@@ -1,0 +1,140 @@
+"""An experiment's runs: planned, executed one after the other (each of them on all cores), and read again.
+
+A job is a run with a name of its own, which is also its place on disk. What is finished there is not run again; what
+was stopped goes on where it stood. The runs of all experiments of a size lie in one folder, so that they share them.
+"""
+
+import dataclasses
+import json
+import pathlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexrl import store
+from lexrl.envs import named, random_worlds
+from lexrl.errors import InputError
+from lexrl.report import run_folder as reports
+from lexrl.report.run_folder import Found
+from lexrl.runs import Result, Run, codec, plan, record
+
+RUNS = "runs"
+"""The folder of the runs, beside those of the experiments."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A run of an experiment, before anything is built."""
+
+    name: str
+    """Its folder, as in `"cart-safe/tuned/lppo"`."""
+    label: str
+    """What it is called in tables and pictures."""
+    algorithm: Any
+    world: str
+    """A world's name; `"random-momdps"` is a random one for each seed."""
+    order: str
+    seeds: int
+    steps: int
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """The world's settings."""
+    chunks: int = 50
+    tags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """What tells it from others: `{"preset": "tuned"}`."""
+    measure: Callable[[Result], dict[str, Any]] | None = None
+    """More numbers to be kept in its summary."""
+
+    def run(self) -> Run:
+        """The run itself; worlds are built here."""
+        return plan(self.algorithm, self.build(), self.order, self.seeds, self.steps, self.chunks)
+
+    def build(self) -> Any:
+        """The world."""
+        if self.world == "random-momdps":
+            return random_worlds(self.seeds, **self.settings)
+        return named.world(self.world, **self.settings)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """All that decides its numbers, as it is kept on disk."""
+        return {
+            "algorithm": codec.encode(self.algorithm),
+            "world": self.world,
+            "settings": dict(self.settings),
+            "order": self.order,
+            "seeds": self.seeds,
+            "steps": self.steps,
+            "chunks": self.chunks,
+        }
+
+
+class Finished(NamedTuple):
+    """A job that came to its end."""
+
+    job: Job
+    found: Found
+    summary: dict[str, Any]
+
+
+def place(root: pathlib.Path, job: Job) -> pathlib.Path:
+    """Where a job's run lies."""
+    return root / RUNS / job.name
+
+
+def is_finished(root: pathlib.Path, job: Job) -> bool:
+    """Whether the run is there, made with the same settings."""
+    folder = place(root, job)
+    if not (folder / store.RUN).exists():
+        return False
+    kept = store.read_run(folder).get("job")
+    if json.dumps(kept, sort_keys=True) != json.dumps(job.told, sort_keys=True):
+        raise InputError(
+            f"The run in {str(folder)!r} was made with other settings than {job.label} has now; move it away, or give "
+            "another folder with --out."
+        )
+    return store.is_finished(folder)
+
+
+def execute(root: pathlib.Path, job: Job) -> Iterator[Result]:
+    """Run a job, or go on with it; a result after each part."""
+    folder = place(root, job)
+    resumed = (folder / store.RUN).exists()
+    run = job.run()
+    standing, said = record.standing(folder, run) if resumed else (None, [])
+    for sentence in said:
+        warnings.warn(sentence, stacklevel=2)
+    if not resumed:
+        record.begin(folder, run, title=job.label, job=job.told)
+    result = None
+    for result in record.record(folder, run, standing):
+        yield result
+    assert result is not None
+    more = {} if job.measure is None else job.measure(result)
+    record.finish(folder, result, **more)
+
+
+def collect(root: pathlib.Path, jobs: Sequence[Job]) -> tuple[list[Finished], dict[str, str]]:
+    """The jobs that are finished, and why others (by their names) are not."""
+    done, why = [], {}
+    for job in jobs:
+        try:
+            found = reports.read(place(root, job)) if is_finished(root, job) else None
+        except InputError as error:
+            why[job.name] = str(error)
+            continue
+        if found is None or found.summary is None:
+            why[job.name] = "It was not run to its end."
+        elif len(found.summary["stopped"]) == len(found.about["seeds"]):
+            why[job.name] = f"No seed came to its end. {next(iter(found.summary['stopped'].values()))}"
+        else:
+            done.append(Finished(job, found, found.summary))
+    return done, why
+
+
+def finals(one: Finished) -> np.ndarray:
+    """`[seeds, M]`: what each seed's greedy policy reached per episode; seeds that had to stop are left out."""
+    stopped = {int(seed) for seed in one.summary["stopped"]}
+    going = [seed not in stopped for seed in one.found.about["seeds"]]
+    return one.found.final[np.array(going)]

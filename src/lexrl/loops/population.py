@@ -1,0 +1,148 @@
+"""Seeds side by side: how a population of learners is laid out over the machine's devices.
+
+Each member has a seed, its own hyper-parameters, and shares a world or has its own. Members are dealt out to the
+devices; on a device they run one after the other through the *same* compiled program, so that no member's numbers
+depend on how many others there are or where they run.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from lexrl.backend import traced_once
+from lexrl.envs.per_seed import Worlds
+from lexrl.errors import InputError
+from lexrl.order import Order
+from lexrl.types import Algorithm, Numbers, Spec
+
+
+class Population(NamedTuple):
+    """What is trained: the leading axis of every array is the member, padded to a multiple of the devices."""
+
+    seeds: Array
+    algorithms: Algorithm
+    """Float leaves `[members]`."""
+    env: Any
+    """Shared by all, or one each (`own_world`); nothing if it is stepped from Python."""
+    own_world: bool
+    spec: Spec
+    """The world's own spec, with all its signals."""
+    order: Order
+    mesh: Mesh
+    share: Array
+    """Members on each device."""
+    size: int
+    """Members without the padding."""
+
+    @property
+    def static(self) -> dict[str, Any]:
+        """What the compiled functions are specialised on."""
+        columns = tuple(int(column) for column in self.order.columns(self.spec.objectives))
+        return {
+            "own_world": self.own_world,
+            "columns": columns,
+            "signs": tuple(float(sign) for sign in self.order.signs),
+            "mesh": self.mesh,
+        }
+
+
+def members(algorithm: Algorithm | Sequence[Algorithm], env: Any, seeds: Sequence[int]) -> list[Algorithm]:
+    """One algorithm for each seed, after checking that what was given fits together."""
+    n = len(seeds)
+    if n == 0:
+        raise InputError("No seeds were given; at least one learner must train.")
+    if not all(0 <= seed < 2**32 for seed in seeds):
+        raise InputError(f"The seeds {list(seeds)} must be whole numbers from 0 to {2**32 - 1}.")
+    each = list(algorithm) if isinstance(algorithm, Sequence) else [algorithm] * n
+    if len(each) != n:
+        raise InputError(f"{len(each)} algorithms were given for {n} seeds; give one for all, or one for each seed.")
+    if len({jax.tree.structure(one) for one in each}) != 1:
+        raise InputError("The algorithms differ in more than their numbers; run different kinds one after the other.")
+    if isinstance(env, Worlds) and env.count != n:
+        raise InputError(f"{env.count} worlds were given for {n} seeds; give one for all, or one for each seed.")
+    return each
+
+
+def population(
+    algorithm: Algorithm | Sequence[Algorithm],
+    env: Any,
+    order: Order,
+    seeds: Sequence[int],
+    devices: Sequence[Any] | None = None,
+) -> Population:
+    """Lay out one member for each seed: one algorithm for all of them, or one each (same kind, other numbers)."""
+    each, n = members(algorithm, env, seeds), len(seeds)
+    own_world = isinstance(env, Worlds)
+    spec = env.one(0).spec if own_world else env.spec
+    world = env.stacked if own_world else env if isinstance(env, eqx.Module) else ()
+    order.columns(spec.objectives)
+    chosen = (list(devices) if devices is not None else jax.devices())[:n]
+    mesh = Mesh(np.array(chosen), ("members",))
+    deal, everywhere = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec())
+    padding = np.minimum(np.arange(-(-n // len(chosen)) * len(chosen)), n - 1)
+    lanes = jax.tree.map(lambda *leaves: np.stack([number(leaf) for leaf in leaves])[padding], *each)
+    placed = jax.tree.map(lambda leaf: number(leaf)[padding] if own_world else number(leaf), world)
+    return Population(
+        seeds=jax.device_put(np.asarray(seeds, np.uint32)[padding], deal),
+        algorithms=jax.device_put(lanes, deal),
+        env=jax.device_put(placed, deal if own_world else everywhere),
+        own_world=own_world,
+        spec=spec,
+        order=order,
+        mesh=mesh,
+        share=jax.device_put(np.int32(len(padding) // len(chosen)), everywhere),
+        size=n,
+    )
+
+
+def number(leaf: Any) -> np.ndarray:
+    """A leaf as the learner computes with it: floats in single precision, and `gamma=1` is one as well."""
+    array = np.asarray(float(leaf) if type(leaf) is int else leaf)
+    return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
+
+
+def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) -> Callable[..., Any]:
+    """Run `one(...)` for every member: spread over the devices, one after the other on each.
+
+    `shared` says which arguments are the same for all members. The function returned takes the number of members on
+    each device first. It is data, so that XLA cannot know it: a loop of one or two rounds would be taken apart, and
+    rounded otherwise.
+    """
+
+    def on_device(share: Array, *arguments: Any) -> Any:
+        @traced_once
+        def member(i: Array) -> Any:
+            own = [
+                argument if same else jax.tree.map(lambda leaf: leaf[i], argument)
+                for argument, same in zip(arguments, shared, strict=True)
+            ]
+            return one(*own)
+
+        count = next(
+            leaf.shape[0]
+            for argument, same in zip(arguments, shared, strict=True)
+            if not same
+            for leaf in jax.tree.leaves(argument)
+        )
+        shapes = jax.eval_shape(member, jnp.int32(0))
+        empty = jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), leaf.dtype), shapes)
+
+        def turn(i: Array, done: Any) -> Any:
+            return jax.tree.map(lambda all_, new: all_.at[i].set(new), done, member(i))
+
+        return jax.lax.fori_loop(jnp.int32(0), share, turn, empty)
+
+    deal, everywhere = PartitionSpec("members"), PartitionSpec()
+    specs = (everywhere, *(everywhere if same else deal for same in shared))
+    return jax.shard_map(on_device, mesh=mesh, in_specs=specs, out_specs=deal, check_vma=False)
+
+
+def rewards(signals: Numbers, columns: tuple[int, ...], signs: tuple[float, ...]) -> Array:
+    """A world's signals `[..., K]` as the learner's rewards `[..., M]`; `Order.apply` with the look-up written out."""
+    return jnp.stack([signals[..., c] if s > 0 else -signals[..., c] for c, s in zip(columns, signs, strict=True)], -1)

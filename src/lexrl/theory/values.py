@@ -1,0 +1,251 @@
+"""Learners of values: Theorem 1 (and 2, for Double Q-learning) and Proposition 1."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lexrl import exact, lex
+from lexrl import tolerance as tol
+from lexrl.algorithms import LDQN, EpsilonGreedy, Tabular, validation
+from lexrl.momdp import MOMDP
+from lexrl.order import Order
+from lexrl.schedules import Power, Schedule
+from lexrl.theory.conditions import Condition, Guarantee, Verdict, bounded, finite
+from lexrl.types import Discrete
+
+_PROMISE = "the policy converges to a lexicographically optimal one"
+_GREEDY = "the bandit becomes greedy"
+_FAR = 10**9
+"""Where the limit of a tolerance in time is read off."""
+
+
+def guarantees(algorithm: Tabular, world: Any, order: Order) -> tuple[Guarantee, ...]:
+    """Theorem 1 or 2, and Proposition 1, for a tabular learner."""
+    given = order.tolerances(algorithm.tolerance)
+    process = _process(world, algorithm, order)
+    length = None if isinstance(world, MOMDP) else world.spec.max_steps
+    rates = _rates(algorithm, process, length)
+    common = (finite(world, process), bounded(world, process), _discounts(process), *rates)
+    if process is not None and (process.gamma == 1).any() and process.never_ending().any():
+        process = None  # no values exist that tolerances could be held against
+    return (_convergence(algorithm, process, given, common), _proposition(algorithm, process, given, common))
+
+
+def of_network(algorithm: LDQN, world: Any) -> tuple[Guarantee, ...]:
+    """Theorem 1 for a Q-network: it speaks of tables, each entry of which moves by itself."""
+    seen = Discrete(world.n_states) if isinstance(world, MOMDP) else world.spec.observation
+    parts = [
+        *([f"hidden layers of {algorithm.hidden}"] if algorithm.hidden else []),
+        *(["biases"] if algorithm.bias else []),
+        *([] if isinstance(seen, Discrete) else [f"observations in {seen}"]),
+    ]
+    shown = f"a network approximates them ({', '.join(parts)})" if parts else "each Q(s, a) has a weight of its own"
+    table = Condition("values are a table", "fails" if parts else "holds", shown)
+    adam, longest = algorithm.optimiser.method == "adam", algorithm.optimiser.longest
+    others = [
+        "batches from a replay buffer",
+        "the Huber loss",
+        *(["Adam"] if adam else []),
+        *([f"gradients no longer than {longest:g}"] if longest > 0 else []),
+        *([f"a target network renewed every {algorithm.period} steps"] if algorithm.period else []),
+    ]
+    steps = Condition("updates are Q-learning's, of each transition as it comes", "fails", f"here: {', '.join(others)}")
+    greedy: Verdict = "holds" if algorithm.epsilon.vanishes() else "fails"
+    rest = (_robbins_monro(algorithm.rate), Condition(_GREEDY, greedy, f"epsilon is {algorithm.epsilon}"))
+    return (Guarantee("Theorem 1", _PROMISE, (table, steps, *rest)),)
+
+
+def _convergence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+    name = "Theorem 2 (Double Q-learning)" if algorithm.rule == "double-q" else "Theorem 1"
+    own = [_below_gap("tau_B", given, process)]
+    if algorithm.rule in ("sarsa", "expected-sarsa"):
+        own.append(_supports_itself(given, process))
+    if algorithm.rule in ("q-learning", "double-q") and algorithm.update_tolerance is not None:
+        own.append(_below_gap("tau_Q", algorithm.update_tolerance, process))
+    return Guarantee(name, _PROMISE, (*common, _greedy_in_the_limit(algorithm), *own))
+
+
+def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+    covered = algorithm.rule != "double-q" and (
+        algorithm.rule != "q-learning" or isinstance(algorithm.bandit, EpsilonGreedy)
+    )
+    bandit = type(algorithm.bandit).__name__
+    rule = Condition(
+        "a rule and a bandit the proposition speaks of", "holds" if covered else "fails", f"{algorithm.rule}, {bandit}"
+    )
+    taus = None if process is None else _limits(given, process)
+    if process is None or taus is None or (process.gamma == 1).any():
+        promise = "J_i falls short of the optimum by at most tau_i / (1 - gamma_i), for the first two objectives"
+    else:
+        bounds = [
+            f"{name} by at most {taus[i] / (1 - process.gamma[i]):.4g}" for i, name in enumerate(process.objectives[:2])
+        ]
+        promise = f"returns fall short of the optimum: {', '.join(bounds)} (tau / (1 - gamma))"
+    order = _update_tolerance_smaller(algorithm, given, process)
+    return Guarantee("Proposition 1", promise, (*common, _greedy_in_the_limit(algorithm), rule, order))
+
+
+def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
+    if isinstance(world, MOMDP):
+        return world.ordered(order)
+    if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
+        return None
+    validation.require_lengths(algorithm, len(order.objectives))
+    return world.momdp(order.discounts(algorithm.gamma, world.spec.objectives)).ordered(order)
+
+
+def _discounts(process: MOMDP | None) -> Condition:
+    text = "every gamma < 1, or every policy ends"
+    if process is None:
+        return Condition(text, "unknown", "the process is not known")
+    largest = process.gamma.max()
+    if largest < 1:
+        return Condition(text, "holds", f"gamma is at most {largest:g}")
+    stuck = int(process.never_ending().sum())
+    if stuck:
+        return Condition(text, "fails", f"gamma is 1, and from {stuck} states a policy can go on for ever")
+    return Condition(text, "holds", "gamma is 1, and every policy ends")
+
+
+def _rates(algorithm: Tabular, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
+    alpha = _robbins_monro(algorithm.alpha)
+    text = "every action is tried for ever in every state"
+    rate = _exploration(algorithm)
+    if not isinstance(algorithm.bandit, EpsilonGreedy):
+        return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as the values let it")
+    if not _sum_diverges(rate):
+        return alpha, Condition(text, "fails", f"the sum of epsilon = {rate} converges")
+    if process is None:
+        return alpha, Condition(text, "unknown", "which states can be reached is not known")
+    missed = _unreachable(process, length)
+    if missed:
+        cut = "" if length is None else f" in episodes of {length} steps"
+        return alpha, Condition(text, "fails", f"{missed} states cannot be reached from the first ones{cut}")
+    return alpha, Condition(text, "holds", f"epsilon is {rate}, and every state can be reached")
+
+
+def _robbins_monro(alpha: Schedule) -> Condition:
+    text = "learning rates: sums diverge, sums of squares converge"
+    return Condition(text, "holds" if alpha.robbins_monro() else "fails", f"alpha is {alpha}")
+
+
+def _greedy_in_the_limit(algorithm: Tabular) -> Condition:
+    rate = _exploration(algorithm)
+    name = "epsilon" if isinstance(algorithm.bandit, EpsilonGreedy) else "the temperature"
+    verdict: Verdict = "holds" if rate.vanishes() else "fails"
+    return Condition(_GREEDY, verdict, f"{name} is {rate}")
+
+
+def _below_gap(name: str, tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
+    text = f"0 < {name} < the smallest gap between actions that differ"
+    return _against(text, tolerances, process, _gaps, "no gap", "fails")
+
+
+def _supports_itself(tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
+    """The theorem's own bound on tau is not enough for rules that evaluate the policy they follow.
+
+    A policy can support itself: under its own values its actions are within tau of the best, though they are not under
+    the optimal ones. Such a policy is at most tau / (1 - gamma) from optimal, and any wrong action is at least the gap
+    from it; so tau < (1 - gamma) gap excludes it (without discount the longest expected episode takes the place of
+    1 / (1 - gamma)). Beyond that nothing is known.
+    """
+    text = "no wrong policy can support itself (on-policy rules need tau_B < gap / horizon)"
+
+    def bounds(process: MOMDP) -> np.ndarray:
+        return _gaps(process) / np.array([exact.reach(process, i) for i in range(process.n_objectives)])
+
+    return _against(text, tolerances, process, bounds, "no bound", "unknown")
+
+
+def _against(
+    text: str,
+    tolerances: tol.Tolerances,
+    process: MOMDP | None,
+    bounds: Callable[[MOMDP], np.ndarray],
+    unbounded: str,
+    otherwise: Verdict,
+) -> Condition:
+    """Hold each objective's tolerance against a bound; `otherwise` is the verdict where one is not below it."""
+    if process is None:
+        return Condition(text, "unknown", "the action values are not known")
+    taus = _limits(tolerances, process)
+    if taus is None:
+        return Condition(text, "unknown", "the tolerance follows the learner's estimates")
+    each = list(zip(process.objectives, taus, bounds(process), strict=True))
+    shown = [f"{one}: {tau:.3g} against {unbounded if np.isinf(bound) else f'{bound:.3g}'}" for one, tau, bound in each]
+    holds = all(0 < tau < bound for _, tau, bound in each)
+    return Condition(text, "holds" if holds else otherwise, "; ".join(shown))
+
+
+def _gaps(process: MOMDP) -> np.ndarray:
+    return exact.action_gaps(exact.solve(process, _all_max(process))).deciding
+
+
+def _update_tolerance_smaller(algorithm: Tabular, given: tol.Tolerances, process: MOMDP | None) -> Condition:
+    text = "tau_Q <= tau_B in the end"
+    if algorithm.update_tolerance is None or algorithm.rule in ("sarsa", "expected-sarsa"):
+        return Condition(text, "holds", "they are the same")
+    if process is None:
+        return Condition(text, "unknown", "the action values are not known")
+    bandit, update = _limits(given, process), _limits(algorithm.update_tolerance, process)
+    if bandit is None or update is None:
+        return Condition(text, "unknown", "a tolerance follows the learner's estimates")
+    shown = "; ".join(f"{a:.3g} against {b:.3g}" for a, b in zip(update, bandit, strict=True))
+    return Condition(text, "holds" if (update <= bandit).all() else "fails", shown)
+
+
+class _Late(tol.Tolerance):
+    """What a tolerance is in the end."""
+
+    base: tol.Tolerance
+
+    def __call__(self, values: Any, allowed: Any, best: Any, time: Any, spread: Any) -> Any:
+        return self.base(values, allowed, best, _FAR, spread)
+
+
+def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
+    """The largest tolerance over all states, per objective, as time goes on; None where only a learner could tell."""
+    if tol.needs_spread(tolerances):
+        return None
+    each = tolerances if isinstance(tolerances, tuple) else (tolerances,) * process.n_objectives
+    late = tuple(_Late(one) for one in each)
+    solution = exact.solve(process, _all_max(process), tolerance=late)
+    largest = np.zeros(process.n_objectives)
+    inner = tol.slack(late)
+
+    def noted(i: int, values: Any, allowed: Any, best: Any) -> Any:
+        tau = inner(i, values, allowed, best)
+        largest[i] = np.max(np.broadcast_to(tau, best.shape)[~process.terminal])
+        return tau
+
+    lex.levels(solution.q.swapaxes(0, 1), noted)
+    return largest
+
+
+def _exploration(algorithm: Tabular) -> Schedule:
+    bandit = algorithm.bandit
+    return bandit.epsilon if isinstance(bandit, EpsilonGreedy) else bandit.temperature
+
+
+def _sum_diverges(rate: Schedule) -> bool:
+    if isinstance(rate, Power):
+        return rate.exponent <= 1 and rate.scale > 0
+    return not rate.vanishes()
+
+
+def _unreachable(process: MOMDP, length: int | None) -> int:
+    """States where no sequence of actions leads to a step in an episode; in terminal ones nothing is tried."""
+    steps, _ = process.chain(np.full((process.n_states, process.n_actions), 1 / process.n_actions))
+    reached = process.initial > 0
+    for _ in range(process.n_states if length is None else length - 1):
+        wider = reached | (reached.astype(float) @ steps > 0)
+        if (wider == reached).all():
+            break
+        reached = wider
+    return int((~reached & ~process.terminal).sum())
+
+
+def _all_max(process: MOMDP) -> str:
+    """The order of a process that is ordered and signed already."""
+    return " > ".join(f"max {name}" for name in process.objectives)

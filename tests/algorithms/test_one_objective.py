@@ -1,0 +1,189 @@
+"""With one objective the lexicographic learners are the ordinary ones, to the last bit; and an objective that is there
+twice changes nothing."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl.networks import Optimiser
+from lexrl.types import Discrete, Spec, Transition
+
+# Short episodes: many ends, of both kinds, in few steps.
+CART = lexrl.cart_safe(trigonometric=True, max_steps=30)
+CAR = lexrl.mountain_car_safe(max_steps=30)
+NETWORKS = lexrl.Networks(hidden=(24, 24))
+PPO = {"worlds": 4, "rollout": 16, "epochs": 2, "minibatches": 2, "networks": NETWORKS, "entropy": 0.01, "rate": 3e-3}
+A2C = {"worlds": 4, "rollout": 8, "networks": NETWORKS, "entropy": 0.01, "rate": "3e-3 to 1e-3 in 40"}
+DQN = {"worlds": 4, "rollout": 4, "batch": 16, "updates": 2, "capacity": 256, "warmup": 64, "hidden": (24, 24),
+       "epsilon": "1 to 0.05 in 500", "scale": 20.0}  # fmt: skip
+# The dual must have moved too, else it was only idle: the objective settles early.
+EAGER = lexrl.Dual(window=5.0, patience=10.0)
+
+slow = pytest.mark.slow
+CASES = [
+    pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, dual=EAGER), CART, id="ppo clipped discrete"),
+    pytest.param(
+        lexrl.PPO(**PPO, surrogate="penalised"), lexrl.LPPO(**PPO, dual=EAGER, surrogate="penalised"), CAR,
+        id="ppo penalised continuous", marks=slow,
+    ),
+    pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, dual=EAGER), CAR, id="ppo clipped continuous", marks=slow),
+    pytest.param(
+        lexrl.PPO(**PPO, surrogate="penalised"), lexrl.LPPO(**PPO, dual=EAGER, surrogate="penalised"), CART,
+        id="ppo penalised discrete", marks=slow,
+    ),
+    pytest.param(lexrl.A2C(**A2C), lexrl.LA2C(**A2C, dual=EAGER), CART, id="a2c discrete"),
+    pytest.param(lexrl.A2C(**A2C), lexrl.LA2C(**A2C, dual=EAGER), CAR, id="a2c continuous", marks=slow),
+    pytest.param(
+        lexrl.DQN(**DQN, period=7), lexrl.LDQN(**DQN, period=7, tolerance=0.0), CART, id="dqn with a target network"
+    ),
+    pytest.param(
+        lexrl.DQN(**DQN, period=7, double=True), lexrl.LDQN(**DQN, period=7, double=True, tolerance=0.0), CART,
+        id="double dqn", marks=slow,
+    ),
+    pytest.param(
+        lexrl.DQN(**DQN, period=0), lexrl.LDQN(**DQN, period=0, tolerance=0.0), CART, id="dqn without", marks=slow
+    ),
+]  # fmt: skip
+UPDATES = 60
+
+
+def same(one, other):
+    """The same trees, bit for bit."""
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for (path, mine), (_, theirs) in zip(
+        jax.tree_util.tree_leaves_with_path(one), jax.tree_util.tree_leaves_with_path(other), strict=True
+    ):
+        where = jax.tree_util.keystr(path)
+        assert np.asarray(mine).dtype == np.asarray(theirs).dtype
+        np.testing.assert_array_equal(mine, theirs, err_msg=where)
+
+
+def trained(algorithm, world):
+    steps = UPDATES * algorithm.worlds * algorithm.rollout
+    result = lexrl.train(algorithm, world, "max reward", seeds=2, steps=steps, chunks=1)
+    assert not result.faults
+    return result
+
+
+@pytest.mark.parametrize(("ordinary", "lexicographic", "world"), CASES)
+def test_the_same_numbers(ordinary, lexicographic, world):
+    one, other = trained(ordinary, world), trained(lexicographic, world)
+    mine, theirs = one.seats.learner, other.seats.learner
+    if isinstance(ordinary, lexrl.DQN):
+        same(mine, theirs)  # network, target network, the optimiser's memory, the buffer
+        assert (np.asarray(mine.updates) == (UPDATES - 3) * 2).all()  # the fourth rollout reaches the warm-up
+        assert np.asarray(mine.replay.added).max() > 256  # the buffer went round
+    else:
+        same(mine.learner, theirs.learner)  # actor, critic, memories, scales
+        if isinstance(ordinary, lexrl.PPO):
+            same(mine.kappa, theirs.kappa)
+        assert (np.asarray(theirs.dual.seen) > 10).all()
+        assert (np.asarray(theirs.dual.prices) == 0).all()
+        assert (np.asarray(mine.learner.time) == UPDATES).all()
+    same(one.seats.world, other.seats.world)
+    for name in one.metrics.keys() & other.metrics.keys():  # only told, not learned from: sums may be rounded elsewise
+        np.testing.assert_allclose(one.metrics[name], other.metrics[name], rtol=1e-5, atol=1e-6, err_msg=name)
+    # Two seeds that learned the same would prove little.
+    learned = mine.net if isinstance(ordinary, lexrl.DQN) else mine.learner.actor.net
+    assert not np.array_equal(learned.weights[0][0], learned.weights[0][1])
+
+
+# An objective that is there twice. Tables, so that the objectives' numbers are apart; rollouts at random.
+
+S, A, T, N = 5, 3, 4, 6
+PLAIN = Optimiser("sgd", longest=0.0)
+KEY = jax.random.key(1)
+TABLES = lexrl.Networks(hidden=(), bias=False, optimiser=PLAIN)
+
+
+def spec(objectives):
+    return Spec(Discrete(S), Discrete(A), ("one", "two")[:objectives], 9)
+
+
+def rollouts(count, objectives):
+    """The same reward for each objective."""
+    rng = np.random.default_rng(3)
+    for _ in range(count):
+        ended = rng.random((T, N)) < 0.1
+        yield Transition(
+            obs=jnp.asarray(rng.integers(0, S, (T, N)), jnp.int32),
+            action=jnp.asarray(rng.integers(0, A, (T, N)), jnp.int32),
+            reward=jnp.asarray(rng.normal(size=(T, N, 1)).repeat(objectives, axis=-1), jnp.float32),
+            discount=jnp.asarray(1.0 - ended, jnp.float32),
+            next_obs=jnp.asarray(rng.integers(0, S, (T, N)), jnp.int32),
+            last=jnp.asarray(ended | (rng.random((T, N)) < 0.1)),
+        )
+
+
+update = jax.jit(lambda algorithm, state, rollout, key: algorithm.update(state, rollout, key)[0])
+
+
+def twice(net, wide):
+    """A table for one objective `[S, ..]` in the place of one for two, each of them the same."""
+    return eqx.tree_at(lambda one: one.weights, wide, (jnp.concatenate([net.weights[0]] * 2, axis=1),))
+
+
+TABLE_DQN = {"worlds": N, "rollout": T, "batch": 16, "capacity": 240, "warmup": 24, "hidden": (), "bias": False,
+       "rate": 0.1, "optimiser": PLAIN, "gamma": 0.9, "period": 3}  # fmt: skip
+
+
+class TestAnObjectiveTwice:
+    def test_ldqn_learns_the_same_values(self):
+        one, two = lexrl.DQN(**TABLE_DQN), lexrl.LDQN(**TABLE_DQN, tolerance=0.0)
+        single, double = one.init(spec(1), KEY), two.init(spec(2), KEY)
+        same_twice = twice(single.net, double.net)
+        double = double._replace(net=same_twice, target=same_twice)
+        for i, (mine, theirs) in enumerate(zip(rollouts(40, 1), rollouts(40, 2), strict=True)):
+            single = update(one, single, mine, jax.random.key(i))
+            double = update(two, double, theirs, jax.random.key(i))
+        expected = np.asarray(single.net.weights[0])
+        assert np.abs(expected - same_twice.weights[0][:, :A]).max() > 0.1
+        table = np.asarray(double.net.weights[0]).reshape(S, 2, A)
+        np.testing.assert_allclose(table[:, 0], expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(table[:, 1], expected, rtol=1e-5, atol=1e-6)
+
+    def test_ldqn_chooses_the_same_actions(self):
+        rng = np.random.default_rng(0)
+        one, two = lexrl.DQN(**TABLE_DQN, epsilon=0.3), lexrl.LDQN(**TABLE_DQN, epsilon=0.3, tolerance=0.0)
+        single, double = one.init(spec(1), KEY), two.init(spec(2), KEY)
+        table = jnp.asarray(rng.integers(0, 2, (S, A)), jnp.float32)  # ties, too
+        single = single._replace(net=eqx.tree_at(lambda net: net.weights, single.net, (table,)))
+        double = double._replace(net=twice(single.net, double.net))
+        keys = jax.random.split(KEY, 200)
+        for greedy in (False, True):
+
+            def choose(algorithm, state, greedy=greedy):
+                act = jax.vmap(lambda obs, key: algorithm.act(state, obs, key, greedy=greedy), (None, 0))
+                return np.asarray(jax.jit(jax.vmap(act, (0, None)))(jnp.arange(S), keys))
+
+            mine, theirs = choose(one, single), choose(two, double)
+            np.testing.assert_array_equal(mine, theirs)
+            best = np.asarray(table) == np.asarray(table).max(axis=1, keepdims=True)
+            chosen = [set(row.tolist()) for row in mine]
+            assert chosen == [set(np.flatnonzero(row)) for row in best] if greedy else [set(range(A))] * S
+
+    @pytest.mark.parametrize("price", [0.0, 7.0])
+    @pytest.mark.parametrize("name", ["a2c", "ppo"])
+    def test_actor_critics_move_the_same_way(self, name, price):
+        """The weights make a mean of two equal advantages, whatever they are."""
+        shared = {"worlds": N, "rollout": T, "networks": TABLES, "rate": 0.3, "critic_rate": 0.1}
+        few = {"epochs": 2, "minibatches": 2}
+        one = lexrl.A2C(**shared) if name == "a2c" else lexrl.PPO(**shared, **few)
+        two = lexrl.LA2C(**shared) if name == "a2c" else lexrl.LPPO(**shared, **few)
+        single, double = one.init(spec(1), KEY), two.init(spec(2), KEY)
+        critic = twice(single.learner.critic, double.learner.critic)
+        double = double._replace(
+            learner=double.learner._replace(critic=critic),
+            dual=double.dual._replace(prices=jnp.array([price, 0.0]), settled=jnp.array([True, False])),
+        )
+        for i, (mine, theirs) in enumerate(zip(rollouts(5, 1), rollouts(5, 2), strict=True)):
+            single = update(one, single, mine, jax.random.key(i))
+            double = update(two, double, theirs, jax.random.key(i))
+        moved, expected = (state.learner.actor.net.weights[0] for state in (double, single))
+        np.testing.assert_allclose(moved, expected, rtol=1e-3, atol=1e-5)
+        assert np.ptp(expected, axis=1).max() > 0.05
+        values = np.asarray(double.learner.critic.weights[0])
+        np.testing.assert_allclose(values, np.repeat(single.learner.critic.weights[0], 2, axis=1), rtol=1e-3, atol=1e-5)

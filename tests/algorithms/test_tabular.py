@@ -1,0 +1,537 @@
+"""The four update rules: numbers worked out by hand, and an independent learner written with dicts and sets."""
+
+import itertools
+import math
+from collections import Counter, defaultdict
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import distributions
+from lexrl.errors import InputError
+from lexrl.schedules import Constant, Power, glie
+from lexrl.tolerance import Absolute, Adaptive, Relative
+from lexrl.types import Box, Discrete, Spec, Transition
+
+RULES = ("q-learning", "sarsa", "expected-sarsa", "double-q")
+KEY = jax.random.key(0)
+
+
+def spec(states, actions, objectives):
+    return Spec(Discrete(states), Discrete(actions), tuple(f"o{i}" for i in range(objectives)), 100)
+
+
+def seen(s, a, reward, successor, discount=1.0, last=None):
+    """One transition as a rollout of length 1 in one world; the episode ends with the task unless told otherwise."""
+    one = Transition(
+        jnp.int32(s),
+        jnp.int32(a),
+        jnp.asarray(reward, jnp.float32),
+        jnp.float32(discount),
+        jnp.int32(successor),
+        jnp.bool_(discount == 0 if last is None else last),
+    )
+    return jax.tree.map(lambda leaf: leaf[None, None], one)
+
+
+@jax.jit
+def update(algorithm, state, rollout, key=KEY):
+    return algorithm.update(state, rollout, key)[0]
+
+
+# Numbers by hand. In state 0 action 2 is taken and pays (1, 2); the successor is state 1, where with tolerance 0.5
+# D_1 = {0, 1} and D_2 = {1}. State 0 holds large numbers, so that a look at the wrong state shows.
+
+HERE = [[50.0, 60.0, 1.0], [70.0, 80.0, -1.0]]
+THERE = [[4.0, 3.75, 1.0], [2.0, 6.0, 12.0]]
+OTHER = [[1.0, 8.75, 9.0], [20.0, -3.0, 30.0]]
+"""The second table of double-q in state 1: D_1 = {1, 2}."""
+MOVE = seen(0, 2, (1.0, 2.0), 1)
+CUT_OFF = seen(0, 2, (1.0, 2.0), 1, last=True)
+ENDED = seen(0, 2, (1.0, 2.0), 1, discount=0.0)
+SETTINGS = {"gamma": (0.5, 0.9), "alpha": 0.5, "tolerance": 0.5}
+
+
+def by_hand(rule, bandit=0.0, **settings):
+    """A learner with the tables above."""
+    algorithm = lexrl.Tabular(rule, bandit=lexrl.EpsilonGreedy(bandit), **(SETTINGS | settings))
+    tables = [[HERE, THERE], [HERE, OTHER]][: 2 if rule == "double-q" else 1]
+    return algorithm, algorithm.init(spec(2, 3, 2), KEY)._replace(q=jnp.array(tables))
+
+
+def assert_moved(state, to, table=0):
+    """Only the values of (0, 2) in one table have changed, and only that pair was counted."""
+    expected = np.array([[HERE, THERE], [HERE, OTHER]][: len(state.q)])
+    expected[table, 0, :, 2] = to
+    np.testing.assert_allclose(state.q, expected, rtol=1e-6)
+    visits = np.zeros(state.visits.shape)
+    visits[table, 0, 2] = 1
+    np.testing.assert_array_equal(state.visits, visits)
+
+
+def test_q_learning_by_hand():
+    # boot = (max over all = 4, max over {0, 1} = 6); targets 1 + 0.5 * 4 = 3 and 2 + 0.9 * 6 = 7.4; half the way.
+    assert_moved(update(*by_hand("q-learning"), MOVE), (2.0, 3.2))
+
+
+def test_q_learning_takes_the_updates_own_tolerance():
+    # With tau_Q = 0.1 only action 0 is left to objective 2: target 2 + 0.9 * 2 = 3.8.
+    assert_moved(update(*by_hand("q-learning", update_tolerance=0.1), MOVE), (2.0, 1.4))
+    # The bandit's tolerance does not matter then.
+    assert_moved(update(*by_hand("q-learning", update_tolerance=0.1, tolerance=100.0), MOVE), (2.0, 1.4))
+
+
+def test_each_objective_has_its_own_tolerance():
+    # With (100, 0) all actions are left to objective 2: target 2 + 0.9 * 12 = 12.8.
+    assert_moved(update(*by_hand("q-learning", tolerance=(100.0, 0.0)), MOVE), (2.0, 5.9))
+
+
+def test_the_rate_follows_the_visits_to_the_pair():
+    algorithm, state = by_hand("q-learning", alpha=Power(1.0))
+    visits = jnp.array([[[100, 100, 3], [100, 100, 100]]])
+    after = update(algorithm, state._replace(visits=visits), MOVE)
+    # The fourth visit: a quarter of the way from (1, -1) to (3, 7.4).
+    np.testing.assert_allclose(after.q[0, 0, :, 2], (1.5, 1.1), rtol=1e-6)
+    np.testing.assert_array_equal(after.visits - visits, [[[0, 0, 1], [0, 0, 0]]])
+
+
+def test_sarsa_by_hand_learns_once_it_knows_the_action_really_taken():
+    algorithm, start = by_hand("sarsa")
+    first = update(algorithm, start, MOVE)
+    np.testing.assert_array_equal(first.q, start.q)
+    assert not first.visits.any()
+    # Action 2 is inadmissible, but it is what was taken: boot = (1, 12), targets 1.5 and 12.8.
+    assert_moved(update(algorithm, first, seen(1, 2, (9.0, 9.0), 0)), (1.25, 5.9))
+    # Action 1: boot = (3.75, 6), targets 2.875 and 7.4.
+    assert_moved(update(algorithm, first, seen(1, 1, (9.0, 9.0), 0)), (1.9375, 3.2))
+
+
+def test_sarsa_by_hand_where_an_episode_was_cut_off():
+    # The next transition belongs to another episode; the bandit, greedy here, would have taken action 1.
+    algorithm, start = by_hand("sarsa")
+    for key in jax.random.split(KEY, 5):
+        after = update(algorithm, update(algorithm, start, CUT_OFF), seen(1, 2, (9.0, 9.0), 0), key)
+        assert_moved(after, (1.9375, 3.2))
+
+
+def test_sarsa_by_hand_draws_the_missing_action_from_the_bandit():
+    # All actions are equally likely at epsilon 1, whatever the next episode begins with.
+    algorithm, start = by_hand("sarsa", bandit=1.0)
+    waiting = update(algorithm, start, CUT_OFF)
+    moved = [
+        np.round(update(algorithm, waiting, seen(0, 0, (9.0, 9.0), 0), key).q[0, 0, :, 2], 4).tolist()
+        for key in jax.random.split(KEY, 40)
+    ]
+    np.testing.assert_allclose(sorted(map(list, set(map(tuple, moved)))), [(1.25, 5.9), (1.9375, 3.2), (2.0, 1.4)])
+
+
+def test_expected_sarsa_by_hand():
+    # pi = 0.7 * (0, 1, 0) + 0.1: boot = (0.4 + 3 + 0.1, 0.2 + 4.8 + 1.2) = (3.5, 6.2); targets 2.75 and 7.58.
+    assert_moved(update(*by_hand("expected-sarsa", bandit=0.3), MOVE), (1.875, 3.29))
+
+
+def test_expected_sarsa_takes_the_bandits_tolerance():
+    assert_moved(update(*by_hand("expected-sarsa", bandit=0.3, update_tolerance=100.0), MOVE), (1.875, 3.29))
+    # Tolerance 0: D_2 = {0}, pi = (0.8, 0.1, 0.1): boot = (3.675, 3.4); targets 2.8375 and 5.06.
+    assert_moved(update(*by_hand("expected-sarsa", bandit=0.3, tolerance=0.0), MOVE), (1.91875, 2.03))
+
+
+def test_double_q_by_hand():
+    algorithm, start = by_hand("double-q")
+    moved = set()
+    for key in jax.random.split(KEY, 20):
+        after = update(algorithm, start, MOVE, key)
+        if np.any(after.q[0] != start.q[0]):
+            # A selects (0, 1) in its own sets, B evaluates: boot = (1, -3); targets 1.5 and -0.7.
+            assert_moved(after, (1.25, -0.85), table=0)
+            moved.add("A")
+        else:
+            # B selects (2, 2) in its own sets, A evaluates: boot = (1, 12); targets 1.5 and 12.8.
+            assert_moved(after, (1.25, 5.9), table=1)
+            moved.add("B")
+    assert moved == {"A", "B"}
+
+
+def test_the_coin_of_double_q_is_fair():
+    algorithm, start = by_hand("double-q")
+    n = 4000
+    coins = jax.jit(jax.vmap(lambda key: algorithm.update(start, MOVE, key)[0].visits))
+    visits = coins(jax.random.split(KEY, n))
+    first = int(visits[:, 0].sum())
+    assert abs(first - n / 2) < 4 * math.sqrt(n / 4)
+    assert first + int(visits[:, 1].sum()) == n
+
+
+def test_the_bandit_of_double_q_sees_the_mean():
+    # In state 1 the mean of objective 1 is (2.5, 6.25, 5): A alone would admit {0, 1}, B alone {1, 2}.
+    algorithm, start = by_hand("double-q", tolerance=(1.5, 0.0))
+    np.testing.assert_array_equal(algorithm.sets(start)[1, 1], [False, True, True])
+    # Objective 2 has (11, 1.5, 21).
+    np.testing.assert_array_equal(algorithm.probabilities(start, jnp.int32(1), greedy=True), [0, 0, 1])
+    np.testing.assert_array_equal(draws(algorithm, start, 50, greedy=True), [0, 0, 50])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_termination_stops_the_bootstrap(rule):
+    algorithm, start = by_hand(rule)
+    after = update(algorithm, start, ENDED)
+    if rule == "sarsa":
+        after = update(algorithm, after, seen(1, 2, (9.0, 9.0), 0))
+    table = int(after.visits[-1].any()) if rule == "double-q" else 0
+    # Targets are the rewards: half the way from (1, -1) to (1, 2).
+    assert_moved(after, (1.0, 0.5), table)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_running_out_of_time_does_not_stop_the_bootstrap(rule):
+    algorithm, start = by_hand(rule)
+    states = [update(algorithm, start, rollout) for rollout in (MOVE, CUT_OFF)]
+    if rule == "sarsa":
+        states = [update(algorithm, state, seen(1, 1, (9.0, 9.0), 0)) for state in states]
+    np.testing.assert_array_equal(states[0].q, states[1].q)
+    assert np.any(states[0].q != start.q)
+
+
+# The reference: one number at a time, no arrays.
+
+
+class Reference:
+    """The four rules with dicts and sets. `tau_b` and `tau_q` map an objective and its best value to a tolerance."""
+
+    def __init__(self, rule, actions, gamma, alpha, bandit, tau_b, tau_q):
+        self.rule, self.actions, self.gamma, self.alpha = rule, range(actions), gamma, alpha
+        self.bandit, self.tau_b, self.tau_q = bandit, tau_b, tau_q
+        self.q = defaultdict(float)
+        self.visits = Counter()
+
+    def value(self, table, s, i, a):
+        if table == "mean":
+            return (self.q[0, s, i, a] + self.q[1, s, i, a]) / 2
+        return self.q[table, s, i, a]
+
+    def sets(self, table, s, tau):
+        """`D_0 .. D_M`, and the best value left to each objective."""
+        sets, best = [set(self.actions)], []
+        for i in range(len(self.gamma)):
+            top = max(self.value(table, s, i, a) for a in sets[-1])
+            sets.append({a for a in sets[-1] if self.value(table, s, i, a) >= top - tau(i, top)})
+            best.append(top)
+        return sets, best
+
+    def chances(self, table, s):
+        """The bandit's probabilities."""
+        sets, best = self.sets(table, s, self.tau_b)
+        kind, rate = self.bandit
+        rate = rate(1 + sum(n for (_, state, _), n in self.visits.items() if state == s))
+        if kind == "epsilon":
+            return {a: rate / len(self.actions) + (a in sets[-1]) * (1 - rate) / len(sets[-1]) for a in self.actions}
+        short = dict.fromkeys(self.actions, 0.0)
+        for i, (before, after) in enumerate(itertools.pairwise(sets)):
+            short |= {a: best[i] - self.value(table, s, i, a) for a in before - after}
+        weight = {a: math.exp(-short[a] / rate) for a in self.actions}
+        return {a: weight[a] / sum(weight.values()) for a in self.actions}
+
+    def boot(self, table, s, next_action):
+        objectives = range(len(self.gamma))
+        if self.rule == "sarsa":
+            return [self.q[0, s, i, next_action] for i in objectives]
+        if self.rule == "expected-sarsa":
+            chances = self.chances(0, s)
+            return [sum(chances[a] * self.q[0, s, i, a] for a in self.actions) for i in objectives]
+        sets, best = self.sets(table, s, self.tau_q)
+        if self.rule == "q-learning":
+            return best
+        picked = [max(sets[i], key=lambda a, i=i: self.q[table, s, i, a]) for i in objectives]
+        return [self.q[1 - table, s, i, picked[i]] for i in objectives]
+
+    def learn(self, s, a, reward, successor, discount, table=0, next_action=None):
+        boot = self.boot(table, successor, next_action)
+        self.visits[table, s, a] += 1
+        rate = self.alpha(self.visits[table, s, a])
+        for i, gamma in enumerate(self.gamma):
+            target = reward[i] + gamma * discount * boot[i]
+            self.q[table, s, i, a] += rate * (target - self.q[table, s, i, a])
+
+    def table(self, copies, states):
+        objectives = range(len(self.gamma))
+        return np.array(
+            [
+                [[[self.q[c, s, i, a] for a in self.actions] for i in objectives] for s in range(states)]
+                for c in range(copies)
+            ]
+        )
+
+
+def walk(seed, steps, states, actions, objectives):
+    """A random walk through random transitions: tasks that end, episodes that are cut off, rewards close together."""
+    rng = np.random.default_rng(seed)
+    s, steps_taken = 0, []
+    for _ in range(steps):
+        a, successor = int(rng.integers(actions)), int(rng.integers(states))
+        reward = np.round(rng.normal(size=objectives) + 0.5 * (a == s % actions), 1).tolist()
+        discount, cut = float(rng.random() > 0.08), bool(rng.random() < 0.08)
+        last = discount == 0 or cut
+        steps_taken.append((s, a, reward, successor, discount, last))
+        s = int(rng.integers(states)) if last else successor
+    return steps_taken
+
+
+GAMMA, STATES, ACTIONS = (0.9, 0.5, 0.7), 4, 3
+TAU_B = (Absolute(0.05) + Relative(0.2), Relative(0.3), Absolute(0.2))
+TAU_Q = (Relative(0.1), Absolute(0.1) + Relative(0.05), Absolute(0.0))
+
+
+def tau_b(i, best):
+    return (0.05 + 0.2 * abs(best), 0.3 * abs(best), 0.2)[i]
+
+
+def tau_q(i, best):
+    return (0.1 * abs(best), 0.1 + 0.05 * abs(best), 0.0)[i]
+
+
+BANDITS = {
+    "epsilon": (lexrl.EpsilonGreedy(glie(5.0)), ("epsilon", lambda n: min(1.0, 5.0 / n))),
+    "softmax": (lexrl.Softmax(Power(0.3)), ("softmax", lambda n: n**-0.3)),
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "bandit"), [(rule, "epsilon") for rule in RULES] + [("sarsa", "softmax"), ("expected-sarsa", "softmax")]
+)
+def test_agrees_with_the_reference(rule, bandit):
+    settings, plain = BANDITS[bandit]
+    algorithm = lexrl.Tabular(rule, GAMMA, Power(0.6), settings, tolerance=TAU_B, update_tolerance=TAU_Q)
+    reference = Reference(rule, ACTIONS, GAMMA, lambda n: n**-0.6, plain, tau_b, tau_q)
+    state = algorithm.init(spec(STATES, ACTIONS, 3), KEY)
+    copies, before, drawn = len(state.q), None, set()
+    for time, step in enumerate(walk(1, 400, STATES, ACTIONS, 3)):
+        after = update(algorithm, state, seen(*step), jax.random.fold_in(KEY, time))
+        if rule == "sarsa":
+            before, step = step, before
+        if step is not None:
+            s, a, reward, successor, discount, last = step
+            table = int(after.visits[-1].sum() > state.visits[-1].sum()) if rule == "double-q" else 0
+            next_action = before[1] if rule == "sarsa" else None
+            if rule == "sarsa" and last and discount:
+                # Nobody acted there: read off what was drawn, and see that the bandit could have.
+                next_action = read_off(reference, s, a, reward, successor, np.asarray(after.q)[0, s, :, a])
+                assert reference.chances(0, successor)[next_action] > 0
+                drawn.add(next_action)
+            reference.learn(s, a, reward, successor, discount, table, next_action)
+        np.testing.assert_allclose(after.q, reference.table(copies, STATES), rtol=1e-4, atol=1e-4, err_msg=str(time))
+        state = after
+    assert int(state.visits.sum()) == sum(reference.visits.values()) >= 399
+    assert rule != "sarsa" or drawn == set(range(ACTIONS))
+
+
+def read_off(reference, s, a, reward, successor, moved):
+    """The next action that explains best how the values of (s, a) have moved."""
+    rate = reference.alpha(reference.visits[0, s, a] + 1)
+
+    def miss(action):
+        return sum(
+            abs(q + rate * (reward[i] + gamma * reference.q[0, successor, i, action] - q) - moved[i])
+            for i, gamma in enumerate(reference.gamma)
+            for q in (reference.q[0, s, i, a],)
+        )
+
+    return min(reference.actions, key=miss)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_greedy_sets_agree_with_the_reference(rule):
+    algorithm = lexrl.Tabular(rule, GAMMA, tolerance=TAU_B, update_tolerance=TAU_Q)
+    reference = Reference(rule, ACTIONS, GAMMA, None, None, tau_b, tau_q)
+    table = "mean" if rule == "double-q" else 0
+    state = algorithm.init(spec(30, ACTIONS, 3), KEY)
+    q = np.round(np.random.default_rng(3).normal(size=state.q.shape), 1)
+    for (c, s, i, a), value in np.ndenumerate(q):
+        reference.q[c, s, i, a] = value
+    sets = np.asarray(algorithm.sets(state._replace(q=jnp.asarray(q, jnp.float32))))
+    for s in range(30):
+        for i, expected in enumerate(reference.sets(table, s, tau_b)[0]):
+            assert set(np.flatnonzero(sets[s, i])) == expected
+
+
+def test_one_objective_is_textbook_q_learning():
+    for tolerance in (0.0, 10.0):
+        algorithm = lexrl.q_learning(gamma=0.9, alpha=0.2, tolerance=tolerance)
+        state = algorithm.init(spec(STATES, ACTIONS, 1), KEY)
+        q = [[0.0] * ACTIONS for _ in range(STATES)]
+        for s, a, (reward,), successor, discount, last in walk(2, 300, STATES, ACTIONS, 1):
+            state = update(algorithm, state, seen(s, a, [reward], successor, discount, last))
+            q[s][a] += 0.2 * (reward + 0.9 * discount * max(q[successor]) - q[s][a])
+        np.testing.assert_allclose(state.q[0, :, 0], q, rtol=1e-4, atol=1e-5)
+    # Without tolerance and ties the greedy policy is the argmax.
+    for s in range(STATES):
+        chances = lexrl.gabor().probabilities(state, jnp.int32(s), greedy=True)
+        np.testing.assert_array_equal(chances, np.eye(ACTIONS)[np.argmax(q[s])])
+
+
+def test_gabor_is_q_learning_without_tolerance():
+    assert eqx.tree_equal(lexrl.gabor(gamma=0.5), lexrl.q_learning(gamma=0.5, tolerance=0.0))
+    # 4 against 3.75 is a difference now: only action 0 is left to objective 2.
+    algorithm = lexrl.gabor(gamma=(0.5, 0.9), alpha=0.5)
+    assert_moved(update(algorithm, by_hand("q-learning")[1], MOVE), (2.0, 1.4))
+
+
+@pytest.mark.parametrize("rule", ["q-learning", "sarsa", "expected-sarsa"])
+def test_a_rollout_is_learned_in_the_order_it_came(rule):
+    algorithm = lexrl.Tabular(rule, GAMMA, Power(0.6), BANDITS["epsilon"][0], tolerance=TAU_B, update_tolerance=TAU_Q)
+    steps = [seen(*step[:4], step[4], step[4] == 0) for step in walk(5, 6, 2, ACTIONS, 3)]
+    one_by_one = algorithm.init(spec(2, ACTIONS, 3), KEY)
+    for step in steps:
+        one_by_one = update(algorithm, one_by_one, step)
+    rollout = jax.tree.map(lambda *leaves: jnp.concatenate(leaves).reshape(3, 2, *leaves[0].shape[2:]), *steps)
+    at_once, metrics = algorithm.update(algorithm.init(spec(2, ACTIONS, 3), KEY), rollout, KEY)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), at_once, one_by_one)
+    assert int(at_once.time) == 6
+    assert metrics["td_error"].shape == (3,)
+    assert metrics["admissible"].shape == ()
+
+
+# Acting.
+
+
+def draws(algorithm, state, n, **how):
+    """How often each action is drawn in state 1."""
+    draw = jax.jit(jax.vmap(lambda key: algorithm.act(state, jnp.int32(1), key, **how)))
+    return np.bincount(draw(jax.random.split(KEY, n)), minlength=3)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_exploration_only_admissible_actions_are_drawn(rule):
+    # D_M = {0, 1}, evenly.
+    algorithm, state = by_hand(rule, tolerance=(0.5, 5.0))
+    state = state._replace(q=jnp.broadcast_to(state.q[0], state.q.shape))
+    explorer = by_hand(rule, bandit=1.0, tolerance=(0.5, 5.0))[0]
+    for counts in (draws(algorithm, state, 2000), draws(explorer, state, 2000, greedy=True)):
+        assert counts[2] == 0
+        assert abs(counts[0] - 1000) < 4 * math.sqrt(500)
+    np.testing.assert_allclose(draws(explorer, state, 3000) / 3000, 1 / 3, atol=4 * math.sqrt(2 / 9 / 3000))
+
+
+def test_exploration_follows_the_visits_to_the_state():
+    # The fourth visit to state 1, all actions counted: epsilon is 2 / 4, and p = (1 / 6, 4 / 6, 1 / 6).
+    algorithm, state = by_hand("q-learning", bandit=glie(2.0))
+    state = state._replace(visits=jnp.array([[[50, 50, 50], [1, 0, 2]]]))
+    np.testing.assert_allclose(draws(algorithm, state, 4000) / 4000, [1 / 6, 4 / 6, 1 / 6], atol=0.03)
+
+
+def test_the_draw_never_returns_an_impossible_action(monkeypatch):
+    rng = np.random.default_rng(0)
+    largest = 1 - 2**-23
+    for n in (1, 2, 3, 4, 8, 18):
+        for _ in range(30):
+            chances = np.where(rng.random(n) < 0.5, rng.random(n), 0.0)
+            chances[rng.integers(n)] += 0.1
+            # Not even where they do not quite sum to 1.
+            chances = (chances / chances.sum() * rng.choice([1.0, 0.99, 1.01])).astype(np.float32)
+            heights = np.cumsum(chances)
+            for point in {0.0, largest, *heights, *np.nextafter(heights, 0), *np.nextafter(heights, 2)}:
+                draw = np.float32(min(point, largest))
+                monkeypatch.setattr(jax.random, "uniform", lambda key, shape=(), draw=draw: jnp.full(shape, draw))
+                assert chances[int(distributions.draw(jnp.asarray(chances), KEY))] > 0
+
+
+def test_the_draw_follows_its_probabilities():
+    chances = jnp.array([0.0, 0.2, 0.0, 0.5, 0.3, 0.0])
+    n = 20_000
+    counts = np.bincount(jax.vmap(lambda key: distributions.draw(chances, key))(jax.random.split(KEY, n)), minlength=6)
+    np.testing.assert_allclose(counts / n, chances, atol=4 * math.sqrt(0.25 / n))
+    assert (counts[np.asarray(chances) == 0] == 0).all()
+
+
+# Tolerances that depend on time and on the estimates' errors.
+
+
+def test_a_scheduled_tolerance_counts_updates():
+    # 4 against 3.75 in state 1: 1 / t lets both in up to the fourth update.
+    algorithm, state = by_hand("q-learning", tolerance=Absolute(1.0) * Power(1.0))
+    for time, both in ((0, True), (3, True), (4, False)):
+        now = state._replace(time=jnp.int32(time))
+        np.testing.assert_array_equal(algorithm.sets(now)[1, 1], [True, both, False])
+        # The update looks at the same sets: objective 2 has 6 left if both are in, else 2.
+        np.testing.assert_allclose(update(algorithm, now, MOVE).q[0, 0, :, 2], (2.0, 3.2 if both else 1.4), rtol=1e-6)
+        assert int(update(algorithm, now, MOVE).time) == time + 1
+
+
+def test_the_variance_of_the_estimates_by_hand():
+    algorithm, state = by_hand("q-learning", alpha=Power(1.0), gamma=0.0, tolerance=Adaptive(2.0))
+    assert (np.asarray(state.variance) == 1e12).all()
+    # First visit, rate 1: errors 1 - 1 = 0 and 2 + 1 = 3; V = (0, 9), Q = (1, 2).
+    state = update(algorithm, state, MOVE)
+    np.testing.assert_allclose(state.variance[0, :, 2], (0.0, 9.0))
+    # Second visit, rate 1/2: errors 4 and -2; V = V / 4 + (error / 2)^2 = (4, 3.25), Q = (3, 1).
+    state = update(algorithm, state, seen(0, 2, (5.0, 0.0), 1))
+    np.testing.assert_allclose(state.variance[0, :, 2], (4.0, 3.25), rtol=1e-6)
+    # Third visit, rate 1/3: errors 3 and 0; V = V * 4 / 9 + (error / 3)^2.
+    state = update(algorithm, state, seen(0, 2, (6.0, 1.0), 1))
+    np.testing.assert_allclose(state.variance[0, :, 2], (16 / 9 + 1, 13 / 9), rtol=1e-6)
+    untouched = np.ones((2, 2, 3), bool)
+    untouched[0, :, 2] = False
+    assert (np.asarray(state.variance)[untouched] == 1e12).all()
+
+
+def test_an_adaptive_tolerance_by_hand():
+    # In state 1: tau = 0.1 + 2 * the largest standard error in D_{i-1}, q_1 = (4, 3.75, 1), q_2 = (2, 6, 12).
+    algorithm, state = by_hand("q-learning", tolerance=Adaptive(2.0, 0.1))
+    assert algorithm.sets(state).all(), "before anything was seen, nothing can be told apart"
+    variance = jnp.full((2, 2, 3), 0.0025).at[1, 0, 2].set(0.01)
+    # tau_1 = 0.1 + 2 * 0.1 = 0.3: {0, 1}; tau_2 = 0.1 + 2 * 0.05: {1}.
+    near = algorithm.sets(state._replace(variance=variance))[1]
+    np.testing.assert_array_equal(near, [[True, True, True], [True, True, False], [False, True, False]])
+    # An error of 1.5 in objective 1 lets action 2 in; one in objective 2 counts only for actions that are still in.
+    unsure = algorithm.sets(state._replace(variance=variance.at[1, 0, 1].set(2.25)))[1]
+    np.testing.assert_array_equal(unsure, [[True, True, True], [True, True, True], [False, False, True]])
+    out = algorithm.sets(state._replace(variance=variance.at[1, 1, 2].set(100.0)))[1]
+    np.testing.assert_array_equal(out, near)
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({"tolerance": 0.1}, False),
+        ({"tolerance": (0.1, Adaptive())}, True),
+        ({"update_tolerance": Adaptive() + Absolute(0.1)}, True),
+    ],
+)
+def test_variances_are_kept_where_a_tolerance_asks(settings, kept):
+    state = lexrl.q_learning(**settings).init(spec(2, 3, 2), KEY)
+    assert (state.variance is not None) == kept
+
+
+# What cannot work, and first values.
+
+
+def test_a_table_needs_numbered_observations_and_actions():
+    for observation, action in ((Box((3,)), Discrete(2)), (Discrete(3), Box((1,)))):
+        with pytest.raises(InputError, match="numbered observations and actions"):
+            lexrl.q_learning().init(Spec(observation, action, ("a",), 10), KEY)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"gamma": (0.9, 0.9, 0.9)},
+        {"tolerance": (0.1,)},
+        {"update_tolerance": (0.1, 0.1, 0.1)},
+        {"initial": (0.0,)},
+    ],
+)
+def test_one_for_all_or_one_for_each_objective(settings):
+    (name,) = settings
+    with pytest.raises(InputError, match=f"^{name} has {len(settings[name])} entries for 2 objectives"):
+        lexrl.q_learning(**settings).init(spec(2, 3, 2), KEY)
+
+
+def test_first_values():
+    state = lexrl.double_q(initial=(1.0, -2.0)).init(spec(4, 3, 2), KEY)
+    assert state.q.shape == (2, 4, 2, 3)
+    np.testing.assert_array_equal(state.q[:, :, 0], 1.0)
+    np.testing.assert_array_equal(state.q[:, :, 1], -2.0)
+    assert lexrl.q_learning(alpha=Constant(0.5)).init(spec(4, 3, 2), KEY).q.shape == (1, 4, 2, 3)

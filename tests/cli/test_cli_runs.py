@@ -1,0 +1,201 @@
+"""What finished runs can be asked on the command line, and what is said of those that cannot."""
+
+import json
+import shutil
+
+import pytest
+
+import lexrl
+from lexrl import Networks, cli, store
+from lexrl.runs import plan, record
+
+ORDER = "min cost > max reward"
+LEARNER = lexrl.LPPO(worlds=4, rollout=64, minibatches=2, networks=Networks(hidden=(8,)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("asked")
+    for name, seeds in (("one", [0, 1, 2]), ("two", [5, 6, 7])):
+        lexrl.train(LEARNER, "cart-safe", ORDER, seeds=seeds, steps=1024, chunks=2, out=place / name)
+    idle, turned = lexrl.Random(), "max reward > min cost"
+    lexrl.train(idle, "cart-safe", turned, seeds=3, steps=1024, chunks=2, out=place / "turned")
+    run = plan(LEARNER, "cart-safe", ORDER, 3, 1024, 4)
+    record.begin(store.new_folder(place / "stopped"), run)
+    next(iter(record.record(place / "stopped", run)))
+    lexrl.train(lexrl.q_learning(), "random-momdp", "max signal_1", seeds=1, steps=100, chunks=1, out=place / "finite")
+    return place
+
+
+@pytest.fixture
+def ask(folder, monkeypatch, capsys):
+    """Run a command in the folder; what it printed in one line."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def ask(*words, code=None):
+        if code is None:
+            cli.main(list(words))
+        else:
+            with pytest.raises(SystemExit) as stopped:
+                cli.main(list(words))
+            assert stopped.value.code == code
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return " ".join((captured.out + captured.err).split())
+
+    return ask
+
+
+def test_evaluate(ask, folder):
+    told = ask("evaluate", "one", "--episodes", "3")
+    assert "Greedy policies, 3 fresh episodes each" in told
+    content = json.loads((folder / "one" / "evaluation.json").read_text())
+    assert content["returns"].keys() == {"0", "1", "2"}
+    assert len(content["returns"]["0"]["cost"]) == 3
+    result = lexrl.load(folder / "one").evaluate(3)
+    assert content["returns"]["1"]["reward"] == result.returns[1, :, 1].tolist()
+    assert "with their randomness" in ask("evaluate", "one", "--episodes", "2", "--stochastic")
+    assert (folder / "one" / "evaluation-stochastic.json").exists()
+
+
+def test_compare(ask):
+    told = ask("compare", "one", "two")
+    assert "min cost" in told
+    assert "against the one above" in told
+
+
+@pytest.mark.parametrize(("ending", "begin"), [("gif", b"GIF8"), ("png", b"\x89PNG"), ("mp4", b"\x00\x00\x00")])
+def test_watch(ask, folder, ending, begin):
+    told = ask("watch", "two", "--seed", "6", "--out", f"film.{ending}")
+    assert "Seed 6, episode 0" in told
+    assert (folder / f"film.{ending}").read_bytes().startswith(begin)
+
+
+def test_report(ask, folder):
+    assert "report.html" in ask("report", ".")
+    assert (folder / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_check(ask):
+    told = ask("check", "q-learning", "grid-nav", "--order", ORDER)
+    assert "Theorem 1" in told
+    assert "It promises" in told
+    assert "holds" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["compare", "one"], "1 run cannot be compared; give two or more folders"),
+        (["compare", "one", "turned"], "different orders, so that none is better: one has 'min cost > max reward'"),
+        (["compare", "one", "stopped"], "is not finished; `lexrl resume stopped` goes on with it"),
+        (["compare", "one", "nothing"], "There is no folder 'nothing'"),
+        (["evaluate", "stopped"], "is not finished"),
+        (["evaluate", "one", "--episodes", "0"], "0 episodes tell nothing"),
+        (["evaluate", "."], "there are runs in it: finite, one, stopped, turned, two"),
+        (["resume", "one"], "is finished; look at it with `lexrl evaluate one`"),
+        (["watch", "one", "--seed", "9"], "The run has no seed 9; it has 0, 1, 2"),
+        (["watch", "one", "--out", "film.avi"], "cannot be written as 'film.avi'; give a name that ends in"),
+        (["watch", "one", "--episode", "-1"], "Episode -1 cannot be"),
+        (["watch", "finite"], "FiniteWorld cannot be drawn"),
+        (["report", "nothing"], "There is no folder 'nothing'"),
+        (["check", "ppo", "cart-safe", "--order", "max reward"], "There is no theorem here for PPO"),
+        (["train", "lppo", "gym:Nothing-v9"], "Gymnasium cannot make 'Nothing-v9'"),
+        (
+            ["train", "lppo", "gym:CartPole-v1", "--order", "min cost"],
+            "names 'cost', but the signals here are 'reward'",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(ask, words, sentence):
+    assert sentence in ask(*words, code=2)
+
+
+def written(text):
+    return lambda path: path.write_text(text)
+
+
+def changed(**values):
+    """With other values by their keys; None takes a key out."""
+
+    def change(path):
+        content = json.loads(path.read_text()) | values
+        path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+
+    return change
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def without_last_line(path):
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+
+
+EVERYONE = ("evaluate", "watch", "compare", "report", "resume")
+READERS = ("evaluate", "watch", "compare", "report")
+PLAYERS = ("evaluate", "watch")
+POLICY = "policies/seed-1.safetensors"
+DAMAGE = {
+    "a flipped bit in a policy": (POLICY, flipped, PLAYERS, "is damaged: its checksum does not fit"),
+    "a policy cut off": (POLICY, truncated, PLAYERS, "is damaged, or none of lexrl's"),
+    "no policy": (POLICY, lambda path: path.unlink(), PLAYERS, "There is no file"),
+    "no JSON": ("run.json", written("{"), EVERYONE, "is damaged: it is not JSON"),
+    "no text": ("run.json", lambda path: path.write_bytes(b"\xff\xfe\x00"), EVERYONE, "is damaged: it is not JSON"),
+    "a list": ("run.json", written("[]"), EVERYONE, "is damaged: it holds list"),
+    "another program's": ("run.json", written('{"name": "left-pad"}'), EVERYONE, "is from another program"),
+    "a later format": ("run.json", changed(format=99), EVERYONE, "has format 99, and this lexrl reads 1"),
+    "no steps": ("run.json", changed(steps=None), EVERYONE, "is damaged: it has no 'steps'"),
+    "steps in words": ("run.json", changed(steps="many"), EVERYONE, "is damaged: its 'steps' cannot be 'many'"),
+    "seeds in words": ("run.json", changed(seeds=["one"]), EVERYONE, "is damaged: its 'seeds' are not whole numbers"),
+    "no signs": (
+        "run.json",
+        changed(objectives=["cost"]),
+        EVERYONE,
+        "is damaged: its 'objectives' are not names with a sign each",
+    ),
+    "other settings": (
+        "run.json",
+        changed(algorithm={"class": "lexrl.algorithms.lppo:LPPO", "speed": 3}),
+        (*PLAYERS, "resume"),
+        "The settings in the file do not fit",
+    ),
+    "a summary that is no JSON": ("summary.json", truncated, READERS, "is damaged: it is not JSON"),
+    "no values": ("summary.json", changed(per_episode=None), READERS, "is damaged: it has no 'per_episode'"),
+    "no reward": ("summary.json", changed(per_episode={"cost": [0, 1, 2]}), READERS, "is damaged: it has no 'reward'"),
+    "two of three": (
+        "summary.json",
+        changed(per_episode={"cost": [0, 1], "reward": [0, 1, 2]}),
+        READERS,
+        "is damaged: 'cost' has not one number for each seed",
+    ),
+    "nothing on stops": ("summary.json", changed(stopped=None), READERS, "is damaged: it has no 'stopped'"),
+    "a stranger's stop": ("summary.json", changed(stopped={"8": "NaN."}), READERS, "is damaged: the run has no seed 8"),
+    "no time": ("summary.json", changed(seconds=None), READERS, "is damaged: it has no 'seconds'"),
+    "a summary to go on from": ("summary.json", truncated, ("resume",), "is finished"),
+    "curves cut off": ("metrics.csv", without_last_line, (*PLAYERS, "report"), "is damaged: it has not one number of"),
+    "no curves": ("metrics.csv", lambda path: path.unlink(), PLAYERS, "There is no file"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damage_is_one_sentence(ask, folder, tmp_path, what):
+    name, damage, commands, sentence = DAMAGE[what]
+    for command in commands:
+        place = tmp_path / command / "run"
+        shutil.copytree(folder / "one", place)
+        damage(place / name)
+        if command == "resume" and name != "summary.json":
+            (place / "summary.json").unlink()
+        words = {"compare": [place, "two"], "report": [place.parent]}.get(command, [place])
+        told = ask(command, *map(str, words), code=2)
+        assert told.startswith("lexrl: ")
+        assert (f"{name}' {sentence}" if sentence.startswith("is damaged") else sentence) in told

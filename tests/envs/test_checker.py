@@ -1,0 +1,144 @@
+"""A world that does not keep to its own spec is refused in one sentence: in JAX before anything is compiled, in Python
+when it answers."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl.runs import plan
+from lexrl.types import Box, Discrete, Spec, Step
+
+ORDER = "max reward > min cost"
+
+
+class Told(eqx.Module):
+    """A world whose answers can be told one by one."""
+
+    given: dict = eqx.field(static=True)
+
+    def get(self, name, usual):
+        return self.given.get(name, usual)
+
+    @property
+    def spec(self):
+        return Spec(self.get("observation", Box((2,))), self.get("action", Discrete(2)), ("reward", "cost"), 9)
+
+    def reset(self, key):
+        return self.get("first_state", lambda: jnp.int32(0))(), self.get("first", lambda: jnp.zeros(2))()
+
+    def step(self, state, action, key):
+        assert action.shape == self.get("shape", ())
+        return self.get("answer", Step)(
+            self.get("state", lambda: state + 1)(),
+            self.get("obs", lambda: jnp.zeros(2))(),
+            self.get("signals", lambda: jnp.zeros(2))(),
+            self.get("discount", lambda: jnp.float32(1.0))(),
+        )
+
+
+class Plain:
+    """The same in Python."""
+
+    def __init__(self, given):
+        self.told, self.spec = Told(given), Told(given).spec
+
+    def reset(self, key):
+        return jax.tree.map(np.asarray, self.told.reset(key))
+
+    def step(self, state, action, key):
+        return jax.tree.map(np.asarray, self.told.step(state, action, key))
+
+
+def numbered(obs):
+    return {"observation": Discrete(3), "first": lambda: jnp.int32(0), "obs": lambda: obs}
+
+
+SAID = {
+    "the first observation's shape": (
+        {"first": lambda: jnp.zeros(3)},
+        ("A reset shows float32[3]", "Box(shape=(2,)", "which is float[2]", "change one"),
+    ),
+    "an observation's shape": (
+        {"obs": lambda: jnp.zeros((2, 1))},
+        ("A step shows float32[2,1]", "which is float[2]", "change one"),
+    ),
+    "whole numbers for a box": ({"obs": lambda: jnp.zeros(2, jnp.int32)}, ("A step shows int32[2]", "float[2]")),
+    "a float for a number": (numbered(jnp.float32(1)), ("A step shows float32[]", "Discrete(n=3)", "integer[]")),
+    "a vector for a number": (numbered(jnp.zeros(3, jnp.int32)), ("A step shows int32[3]", "integer[]")),
+    "too few signals": (
+        {"signals": lambda: jnp.zeros(1)},
+        ("A step pays float32[1]", "signals are reward, cost; pay float[2]", "one number for each"),
+    ),
+    "signals in a matrix": ({"signals": lambda: jnp.zeros((1, 2))}, ("A step pays float32[1,2]", "float[2]")),
+    "a single signal": ({"signals": lambda: jnp.float32(0)}, ("A step pays float32[]", "float[2]")),
+    "a discount for each signal": (
+        {"discount": lambda: jnp.ones(2)},
+        ("discount is float32[2]", "a single number", "try jnp.where"),
+    ),
+    "no step": ({"answer": lambda *parts: parts}, ("A step answers with tuple", "Step(state, obs, signals, discount)")),
+}
+STATES = {
+    "another type": ({"state": lambda: jnp.float32(0)}, ("state is int32[] after a reset", "float32[] after a step")),
+    "another shape": ({"state": lambda: jnp.zeros(2, jnp.int32)}, ("state is int32[]", "int32[2] after a step")),
+    "a part more": (
+        {"state": lambda: {"a": jnp.int32(0), "b": jnp.int32(0)}, "first_state": lambda: {"a": jnp.int32(0)}},
+        ("state['b'] is nothing after a reset", "int32[] after a step", "convert"),
+    ),
+}
+
+
+def check(error, parts):
+    sentence = str(error.value)
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    at = 0
+    for part in parts:
+        assert part in sentence[at:], (part, sentence)
+        at = sentence.index(part, at)
+
+
+@pytest.mark.parametrize("what", SAID | STATES)
+def test_in_jax(what):
+    given, parts = (SAID | STATES)[what]
+    for world in (Told(given), lexrl.per_seed([Told(given)])):
+        with pytest.raises(lexrl.InputError) as error:
+            plan(lexrl.LPPO(), world, ORDER, 1, 100)
+        check(error, parts)
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_in_python(what):
+    given, parts = SAID[what]
+    algorithm = lexrl.LA2C(worlds=2, rollout=2, networks=lexrl.Networks(hidden=()))
+    with pytest.raises(lexrl.InputError) as error:
+        lexrl.train(algorithm, Plain(given), ORDER, seeds=1, steps=4)
+    check(error, parts)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        numbered(jnp.int32(2)),
+        {"action": Box((3,), -1.0, 1.0), "shape": (3,)},
+        {"discount": lambda: jnp.bool_(True)},
+        {"observation": Box(()), "first": lambda: jnp.float32(0), "obs": lambda: jnp.float32(0)},
+    ],
+)
+def test_what_fits_passes(given):
+    plan(lexrl.LPPO(), Told(given), ORDER, 1, 100)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        lexrl.cart_pole(), lexrl.cart_safe(effort=True), lexrl.mountain_car_safe(), lexrl.grid_nav(4, one_hot=True),
+        lexrl.random_world(0, states=3, actions=2),
+    ],
+)  # fmt: skip
+def test_our_own_worlds_pass(world):
+    order = " > ".join(f"max {name}" for name in world.spec.objectives)
+    plan(lexrl.LPPO(), world, order, 1, 100)

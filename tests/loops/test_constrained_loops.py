@@ -1,0 +1,106 @@
+"""Learners with limits in both loops: compiled in company and stepped from Python alone, the same numbers bit for bit;
+cut differently or taken up again, too; and new limits do not compile."""
+
+import jax
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import Multipliers
+from lexrl.constraints import as_limits
+from lexrl.envs.cost_aware import so_far
+from lexrl.loops import compiled
+from lexrl.loops.population import population
+from lexrl.order import parse
+from loops import compiled_run, host_run
+
+CART, ORDER = lexrl.cart_safe(trigonometric=True, max_steps=30), parse("min cost > max reward")
+SMALL = lexrl.Networks(hidden=(8,))
+PRICES = Multipliers(eta=lexrl.schedules.Constant(1.0), window=5.0, proportional=0.1, derivative=0.1)
+COMMON = {"networks": SMALL, "worlds": 4, "rate": 0.01, "multipliers": PRICES}
+ORACLE = lexrl.DQN(hidden=(8,), worlds=4, rollout=4, warmup=64, capacity=128, batch=16, period=4, rate=0.01)
+LEARNERS = {
+    "RCPO": lambda least: lexrl.RCPO(limit=f"cost <= {least}", rollout=8, **COMMON),
+    "PPOLagrangian": lambda least: lexrl.PPOLagrangian(
+        limit=f"cost <= {least}", rollout=16, minibatches=2, epochs=2, **COMMON
+    ),
+    "VaRAC": lambda least: lexrl.VaRAC(chance=f"cost <= {least} with 0.9", rollout=8, measure="cvar", **COMMON),
+    "ApproPO": lambda least: lexrl.ApproPO(box=f"reward in 20..60, cost in 0..{least}", kept=4, oracle=ORACLE),
+}
+SEEDS, STEPS = (4, 3, 9), 640
+
+
+def world(name):
+    return so_far(CART, as_limits("cost <= 2")) if name == "VaRAC" else CART
+
+
+def member(tree, place):
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], tree)
+
+
+def same(one, other):
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for (path, mine), theirs in zip(jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(mine, theirs, err_msg=jax.tree_util.keystr(path))
+
+
+class Case:
+    def __init__(self, name):
+        self.name, self.algorithm, self.world = name, LEARNERS[name](2), world(name)
+        self.end = list(compiled_run(self.algorithm, self.world, ORDER, SEEDS, STEPS, chunks=5))[-1]
+
+
+EVERY_DAY = ("RCPO", "ApproPO")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[name if name in EVERY_DAY else pytest.param(name, marks=pytest.mark.slow) for name in LEARNERS],
+)
+def case(request):
+    return Case(request.param)
+
+
+def test_the_run_has_something_to_show(case):
+    learner = case.end.seats.learner
+    if case.name == "ApproPO":
+        assert (np.asarray(learner.turns)[:3] > 4).all()
+        assert np.abs(np.asarray(learner.direction)[:3]).sum() > 0
+    else:
+        assert (np.asarray(learner.multipliers.seen)[:3] >= 12).all()
+    assert case.end.faults == {}
+
+
+def test_stepped_from_python_alone(case):
+    *_, end = host_run(case.algorithm, case.world, ORDER, [3], STEPS, chunks=2)
+    same(member(case.end.seats.learner, 1), member(end.seats.learner, 0))
+
+
+def test_taken_up_again_in_other_parts(case):
+    people = population(case.algorithm, case.world, ORDER, SEEDS)
+    *_, half = compiled.advance(people, compiled.start(people), 300, chunks=2)
+    *_, end = compiled.advance(people, half.seats, STEPS, chunks=1)
+    same(case.end.seats.learner, end.seats.learner)
+
+
+def test_new_limits_do_not_compile(case):
+    before = compiled._start._cache_size(), compiled._chunk._cache_size()
+    *_, end = compiled_run(LEARNERS[case.name](1), case.world, ORDER, SEEDS, STEPS, chunks=5)
+    assert (compiled._start._cache_size(), compiled._chunk._cache_size()) == before
+    if case.name == "ApproPO":  # its direction shows it
+        assert not np.array_equal(end.seats.learner.direction, case.end.seats.learner.direction)
+
+
+def test_evaluated_alike_in_both_loops():
+    """Of a mixture, both draw the same part for an episode."""
+
+    class Stepped:
+        """The world as if it were one in Python."""
+
+        spec = CART.spec
+        reset, step = staticmethod(jax.jit(CART.reset)), staticmethod(jax.jit(CART.step))
+
+    algorithm = LEARNERS["ApproPO"](2)
+    shown = lexrl.train(algorithm, CART, ORDER, seeds=[3], steps=STEPS, chunks=1)
+    stepped = lexrl.train(algorithm, Stepped(), ORDER, seeds=[3], steps=STEPS, chunks=1)
+    np.testing.assert_allclose(shown.evaluate(12).returns, stepped.evaluate(12).returns, rtol=1e-4)

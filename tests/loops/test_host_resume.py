@@ -1,0 +1,178 @@
+"""The host loop, stopped and taken up again from plain arrays: the same numbers, bit for bit, as if never stopped."""
+
+import warnings
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import lexrl
+from lexrl.envs import gym_world
+from lexrl.loops import host
+from lexrl.loops.population import population
+from lexrl.order import parse
+from lexrl.types import Discrete, Spec, Step
+
+ORDER = parse("max reward")
+SEEDS, CHUNKS = (3, 8, 5), 4
+LEARNERS = {
+    "LPPO": lexrl.LPPO(networks=lexrl.Networks(hidden=(8,)), worlds=3, rollout=8, minibatches=2, epochs=2),
+    "LDQN": lexrl.LDQN(hidden=(8,), worlds=3, rollout=4, warmup=24, capacity=96, batch=8, period=4),
+}
+MAKERS = {
+    "CartPole-v1": lambda: gym_world("CartPole-v1", 30),
+    "FrozenLake-v1": lambda: gym_world("FrozenLake-v1", 12),  # slippery: its own generator is drawn from at every step
+}
+STEPS = 24 * 12
+
+
+def begun(algorithm, make, order=ORDER):
+    """A population and its world, made anew."""
+    env = make()
+    return population(algorithm, env, order, SEEDS), env
+
+
+def trained(algorithm, make, kept=None, steps=STEPS):
+    people, env = begun(algorithm, make)
+    return list(host.advance(people, env, host.start(people, env) if kept is None else kept, steps, chunks=CHUNKS))
+
+
+def stored(seats):
+    """As they come out of a file."""
+    return jax.tree.map(lambda leaf: np.array(leaf), seats)
+
+
+def same(one, other):
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for (path, mine), theirs in zip(jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(other), strict=True):
+        mine, theirs = np.asarray(mine), np.asarray(theirs)
+        assert mine.dtype == theirs.dtype
+        assert mine.tobytes() == theirs.tobytes(), jax.tree_util.keystr(path)
+
+
+@pytest.fixture(scope="module", params=[(a, w) for a in LEARNERS for w in MAKERS], ids="-".join)
+def case(request):
+    algorithm, world = request.param
+    return LEARNERS[algorithm], MAKERS[world], trained(LEARNERS[algorithm], MAKERS[world])
+
+
+class TestGoingOn:
+    @pytest.mark.parametrize("after", range(CHUNKS - 1))
+    def test_the_same_numbers(self, case, after):
+        algorithm, make, whole = case
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            rest = trained(algorithm, make, stored(whole[after].seats))
+        for one, other in zip(whole[after + 1 :], rest, strict=True):
+            assert one.steps == other.steps
+            same(one.metrics, other.metrics)
+            same(one.seats, other.seats)
+
+    def test_there_was_something_to_remember(self, case):
+        """Episodes were under way, of different lengths; some had ended before; learners learned."""
+        _, _, whole = case
+        for chunk in whole[:-1]:
+            assert len(np.unique(chunk.seats.clock)) > 2
+            np.testing.assert_array_equal(chunk.seats.world.taken, chunk.seats.clock)
+        assert (np.asarray([chunk.metrics["episodes"] for chunk in whole]).sum(axis=0) > 3).all()
+        one, other = (jax.tree.leaves(chunk.seats.learner) for chunk in (whole[0], whole[-1]))
+        assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+    def test_the_shapes_are_known_beforehand(self, case):
+        """Without an environment being made or taking a step."""
+        algorithm, make, whole = case
+        people, env = begun(algorithm, make)
+        first = host.start(people, env)
+        assert jax.tree.structure(first) == jax.tree.structure(whole[0].seats)
+        for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(whole[0].seats), strict=True):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
+
+    def test_nothing_is_left_to_do(self, case):
+        algorithm, make, whole = case
+        assert trained(algorithm, make, whole[-1].seats) == []
+
+
+def test_actions_that_are_floats():
+    algorithm = lexrl.PPO(networks=lexrl.Networks(hidden=(8,)), worlds=2, rollout=8, minibatches=2, epochs=1)
+    whole = trained(algorithm, lambda: gym_world("Pendulum-v1", 20), steps=96)
+    rest = trained(algorithm, lambda: gym_world("Pendulum-v1", 20), stored(whole[1].seats), steps=96)
+    same(whole[-1].seats, rest[-1].seats)
+    assert whole[1].seats.world.actions.dtype == np.float32
+
+
+class Drawn:
+    """A world in plain Python, which draws with the keys it is given."""
+
+    spec = Spec(Discrete(4), Discrete(2), ("reward",), 7)
+
+    def reset(self, key):
+        cell = np.int32(jax.random.randint(key, (), 0, 4))
+        return cell, cell
+
+    def step(self, state, action, key):
+        cell = np.int32((state + action + jax.random.randint(key, (), 0, 2)) % 4)
+        return Step(cell, cell, np.array([float(cell)]), 0.0 if cell == 3 else 1.0)
+
+
+def test_a_world_that_is_given_keys():
+    whole = trained(lexrl.q_learning(), Drawn, steps=40)
+    rest = trained(lexrl.q_learning(), Drawn, stored(whole[1].seats), steps=40)
+    same(whole[-1].seats, rest[-1].seats)
+
+
+class Moody(gymnasium.Env):
+    """What it pays depends on its seed (NaN for one in `bad`), what it shows on what happened in the process before."""
+
+    observation_space, action_space = spaces.Box(-9.0, 9e9, (1,), np.float32), spaces.Discrete(2)
+    total = 0
+
+    def __init__(self, bad=10**9, forgetful=True):
+        self.bad, self.forgetful = bad, forgetful
+
+    def reset(self, *, seed=None, options=None):
+        self.seed = seed if seed is not None else self.seed
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        Moody.total += 1
+        shown = 0.0 if self.forgetful else Moody.total
+        return np.full(1, shown, np.float32), np.nan if self.seed % self.bad == 0 else 1.0, False, False, {}
+
+
+def test_a_world_that_is_not_reproducible_says_so():
+    def make():
+        return gym_world(lambda: Moody(forgetful=False), 50)
+
+    whole = trained(LEARNERS["LPPO"], make, steps=96)
+    people, env = begun(LEARNERS["LPPO"], make)
+    with pytest.warns(UserWarning, match="did not do the same again") as caught:
+        *_, end = host.advance(people, env, stored(whole[1].seats), 96, chunks=CHUNKS)
+    assert len(caught) == len(SEEDS)
+    assert end.steps == 96
+    assert end.faults == {}
+
+
+class TestStopped:
+    """A seed in a few meets a NaN, at the beginning of an episode."""
+
+    @staticmethod
+    def make():
+        return gym_world(lambda: Moody(bad=128), 3)
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def whole():
+        return trained(LEARNERS["LPPO"], TestStopped.make)
+
+    def test_some_stop_and_some_do_not(self, whole):
+        assert 0 < len(whole[-1].faults) < 3
+
+    @pytest.mark.parametrize("after", range(CHUNKS - 1))
+    def test_they_stay_where_they_were(self, whole, after):
+        rest = trained(LEARNERS["LPPO"], self.make, stored(whole[after].seats))
+        for one, other in zip(whole[after + 1 :], rest, strict=True):
+            same(one.seats, other.seats)
+            same(one.metrics, other.metrics)
+            assert one.faults == other.faults

@@ -1,0 +1,159 @@
+"""Evaluation against the exact worth of the same policy; it takes nothing from training and gives nothing to it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import exact, per_seed
+from lexrl.loops import compiled
+from lexrl.loops.evaluation import evaluate
+from lexrl.loops.population import population
+from lexrl.momdp import random_momdp
+from lexrl.order import parse
+
+# Every step ends the task with 5 %, so that 400 steps are as good as for ever.
+PROCESS = random_momdp(2, 6, 3, 2, gamma=(0.8, 0.9), successors=3, episodic=True)
+ORDER = parse("max signal_2 > min signal_1")
+GAMMA = (0.9, 0.8)
+"""In the order's order."""
+EPSILON = 0.4
+SEEDS = (3, 7, 5)
+EPISODES = 4000
+
+
+def learner(**changes):
+    given = {"tolerance": 0.05, "alpha": 0.2, "bandit": lexrl.EpsilonGreedy(EPSILON)}
+    return lexrl.q_learning(**(given | changes))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    people = population(learner(), lexrl.finite_world(PROCESS, noise=0.2, max_steps=400), ORDER, SEEDS)
+    *_, end = compiled.advance(people, compiled.start(people), 500, chunks=2)
+    return people, end.seats
+
+
+@pytest.fixture(scope="module")
+def played(trained):
+    people, seats = trained
+    return {greedy: evaluate(people, seats.learner, episodes=EPISODES, gamma=GAMMA, greedy=greedy)
+            for greedy in (True, False)}  # fmt: skip
+
+
+def policy(trained, place, greedy):
+    """The table of one member's policy; while it learns, it tries anything with probability epsilon."""
+    state = jax.tree.map(lambda leaf: leaf[place], trained[1].learner)
+    table = np.stack(
+        [learner().probabilities(state, jnp.int32(s), greedy=True) for s in range(state.q.shape[1])]
+    ).astype(float)
+    return table if greedy else (1 - EPSILON) * table + EPSILON / 3
+
+
+@pytest.mark.parametrize("greedy", [True, False])
+@pytest.mark.parametrize("place", range(3))
+class TestAgainstTheExactWorth:
+    def agree(self, samples, truth):
+        error = samples.std(axis=0) / np.sqrt(EPISODES)
+        assert (np.abs(samples.mean(axis=0) - truth) < 4.5 * error).all()
+        assert (error < 0.2 + 0.05 * np.abs(truth)).all()
+
+    def test_discounted(self, trained, played, place, greedy):
+        worth = exact.evaluate(PROCESS, policy(trained, place, greedy), ORDER).returns
+        self.agree(played[greedy].discounted[place], ORDER.unsigned(worth))
+
+    def test_plain_sums(self, trained, played, place, greedy):
+        plain = random_momdp(2, 6, 3, 2, gamma=1.0, successors=3, episodic=True)
+        worth = exact.evaluate(plain, policy(trained, place, greedy), ORDER).returns
+        self.agree(played[greedy].returns[place], ORDER.unsigned(worth))
+
+    def test_lengths(self, trained, played, place, greedy):
+        chain, _ = PROCESS.chain(policy(trained, place, greedy))
+        alive = np.where(PROCESS.terminal, 0.0, 1.0)
+        steps = np.linalg.solve(np.eye(6) - chain.toarray(), alive)
+        self.agree(played[greedy].lengths[place][:, None].astype(float), PROCESS.initial @ steps)
+
+
+class TestShapes:
+    def test_one_number_for_each_member_and_episode(self, played):
+        assert played[True].returns.shape == played[True].discounted.shape == (3, EPISODES, 2)
+        assert played[True].lengths.shape == (3, EPISODES)
+        assert played[True].lengths.min() >= 1
+
+    def test_episodes_differ_and_so_do_members(self, played):
+        assert len(np.unique(played[True].returns[0, :, 0])) > EPISODES / 2
+        assert not np.array_equal(played[True].lengths[0], played[True].lengths[1])
+
+    def test_nothing_to_play(self, trained):
+        with pytest.raises(lexrl.InputError, match="0 episodes tell nothing"):
+            evaluate(trained[0], trained[1].learner, episodes=0)
+
+
+class TestApartFromTraining:
+    def test_the_same_every_time(self, trained, played):
+        again = evaluate(trained[0], trained[1].learner, episodes=EPISODES, gamma=GAMMA)
+        for one, other in zip(again, played[True], strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_more_episodes_begin_with_the_same_ones(self, trained, played):
+        few = evaluate(trained[0], trained[1].learner, episodes=50, gamma=GAMMA)
+        for one, other in zip(few, played[True], strict=True):
+            np.testing.assert_array_equal(one, other[:, :50])
+
+    def test_training_goes_on_as_if_nothing_had_been(self, trained, played):
+        people, _ = trained
+        straight = list(compiled.advance(people, compiled.start(people), 500, chunks=5))[-1]
+        seats = compiled.start(people)
+        for chunk in compiled.advance(people, seats, 500, chunks=5):
+            evaluate(people, chunk.seats.learner, episodes=50)
+        for one, other in zip(jax.tree.leaves(chunk.seats), jax.tree.leaves(straight.seats), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_a_discount_changes_the_discounted_sums_only(self, trained, played):
+        plain = evaluate(trained[0], trained[1].learner, episodes=EPISODES)
+        np.testing.assert_array_equal(plain.returns, plain.discounted)
+        np.testing.assert_array_equal(plain.returns, played[True].returns)
+        assert not np.array_equal(plain.discounted, played[True].discounted)
+
+
+class TestGrid:
+    """Obstacles everywhere between: costs are positive in the user's signs, whichever way they count."""
+
+    WORLD = lexrl.grid_nav(4, density=1.0, slip=0.3, max_steps=12)
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def untrained():
+        people = population(learner(), TestGrid.WORLD, parse("min cost > max reward"), SEEDS)
+        return people, compiled.start(people).learner
+
+    def test_signs_and_lengths(self, untrained):
+        played = evaluate(*untrained, episodes=2000)
+        cost, reward = np.moveaxis(played.returns, -1, 0)
+        assert cost.min() == 0
+        assert cost.max() > 3
+        assert set(np.unique(reward)) == {0.0, 100.0}
+        assert played.lengths.max() == 12
+        assert (played.lengths[reward == 0] == 12).all()  # cut off
+        assert played.lengths[reward == 100].min() >= 3 + 3 - int(self.WORLD.goal)  # rows and columns to cross
+
+    def test_cut_off_in_time(self, untrained):
+        """The uniform policy over twelve steps, exactly."""
+        people, learners = untrained
+        process = self.WORLD.momdp(1.0)
+        worth = exact.evaluate_horizon(process, np.full((12, 16, 4), 0.25), "min cost > max reward").returns
+        played = evaluate(people, learners, episodes=2000)
+        returns = played.returns.reshape(-1, 2)
+        error = returns.std(axis=0) / np.sqrt(len(returns))
+        assert (np.abs(returns.mean(axis=0) - worth * [-1, 1]) < 4.5 * error).all()
+
+    def test_a_world_each(self):
+        order = parse("min cost > max reward")
+        worlds = [lexrl.grid_nav(4, seed=i, slip=0.2 * i, max_steps=12) for i in range(3)]
+        together = population(learner(), per_seed(worlds), order, SEEDS)
+        played = evaluate(together, compiled.start(together).learner, episodes=50)
+        for place in (0, 2):
+            alone = population(learner(), worlds[place], order, SEEDS)
+            other = evaluate(alone, compiled.start(alone).learner, episodes=50)
+            np.testing.assert_array_equal(played.returns[place], other.returns[place])

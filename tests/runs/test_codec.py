@@ -1,0 +1,116 @@
+"""Settings survive being written as JSON, and nothing but settings can be read."""
+
+import json
+
+import equinox as eqx
+import jax
+import jaxtyping
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import presets
+from lexrl.cli.names import ALGORITHMS
+from lexrl.envs.named import WORLDS
+from lexrl.errors import InputError
+from lexrl.runs import codec
+from lexrl.schedules import as_schedule
+from lexrl.tolerance import parse
+from lexrl.types import Box, Discrete, Spec
+
+
+def there_and_back(value):
+    return codec.decode(json.loads(json.dumps(codec.encode(value), allow_nan=False)))
+
+
+def same(first, second):
+    """Same structure, same numbers, same types of numbers."""
+    assert jax.tree.structure(first) == jax.tree.structure(second)
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True):
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm(name):
+    same(ALGORITHMS[name](), there_and_back(ALGORITHMS[name]()))
+
+
+@pytest.mark.parametrize("kind", ["tuned", "paper"])
+@pytest.mark.parametrize("world", ["cart-safe", "grid-nav"])
+def test_every_preset(kind, world):
+    for preset in presets.known(kind, world).values():
+        same(preset.algorithm, there_and_back(preset.algorithm))
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_every_world(name):
+    world = WORLDS[name]()
+    again = there_and_back(world)
+    same(world, again)
+    assert again.spec == world.spec
+
+
+@pytest.mark.parametrize("text", ["0.1", "n^-0.7", "0.5 n^-1", "0.1 -> 0.01 in 500"])
+def test_schedules(text):
+    try:
+        schedule = as_schedule(text)
+    except InputError:
+        pytest.skip("not a way to write a schedule")
+    assert str(there_and_back(schedule)) == str(schedule)
+
+
+def test_tolerances_and_spaces():
+    assert str(there_and_back(parse("0.01 + 5%"))) == str(parse("0.01 + 5%"))
+    spec = Spec(Box((2, 3), -np.inf, 4.0), Discrete(5), ("a", "b"), 7)
+    assert there_and_back(spec) == spec
+
+
+@pytest.mark.parametrize("size", [3, codec.SHORT, codec.SHORT + 1])
+def test_arrays_of_any_size(size):
+    for array in (np.linspace(0, 1, size, dtype=np.float32), np.arange(size), np.arange(size) % 2 == 0):
+        again = there_and_back(array)
+        assert again.dtype == array.dtype
+        np.testing.assert_array_equal(again, array)
+    np.testing.assert_array_equal(there_and_back(np.array([np.nan, np.inf])), [np.nan, np.inf])
+
+
+def test_worlds_of_each_seed():
+    """Stacked, their numbers are arrays, which the type checker of these tests would refuse."""
+    worlds = lexrl.per_seed([lexrl.grid_nav(5, seed=seed) for seed in (1, 2)])
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        same(worlds, there_and_back(worlds))
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+
+
+class Mine(eqx.Module):
+    """A world of the user's own."""
+
+    length: int
+
+
+def test_what_is_not_ours_must_be_given_again():
+    with pytest.raises(InputError, match=r"used .*Mine, which is not part of lexrl.*lexrl.resume\(folder, env="):
+        there_and_back(Mine(3))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"class": "os:system", "command": "true"}, "is not part of lexrl"),
+        ({"class": "lexrl.store:os.system"}, "is not part of lexrl"),
+        ({"class": "lexrl.store:remove_checkpoints", "folder": "x"}, "as a kind of setting, which it is not"),
+        ({"call": "lexrl.store:remove_checkpoints", "folder": "x"}, "as a kind of world, which it is not"),
+        ({"class": "lexrl.algorithms.lppo:Nothing"}, "which this lexrl does not have"),
+        ({"class": "lexrl.nowhere:Nothing"}, "which this lexrl does not have"),
+        ({"class": "lexrl.schedules:Linear", "speed": 3}, "The settings in the file do not fit"),
+        ({"float": "much"}, "The settings in the file do not fit"),
+        ({"array": "float32", "values": [1.0]}, "The settings in the file do not fit"),
+        ({"dict": [1]}, "The settings in the file do not fit"),
+    ],
+)
+def test_nothing_else_is_built(content, sentence):
+    with pytest.raises(InputError, match=sentence):
+        codec.decode(content)

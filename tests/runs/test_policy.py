@@ -1,0 +1,121 @@
+"""Policies to take away: as Stable-Baselines3's users know them, in one file, with the same actions as in training."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import Networks, Policy
+from lexrl.errors import InputError
+from lexrl.loops import keys
+from lexrl.loops.keys import Purpose
+
+ORDER = "min cost > max reward"
+
+
+def small(kind, **changes):
+    more = (
+        {"hidden": (8,), "capacity": 640, "warmup": 64} if kind is lexrl.LDQN else {"networks": Networks(hidden=(8,))}
+    )
+    return kind(worlds=4, rollout=16, **(more | changes))
+
+
+CASES = {
+    "lppo": (lambda: small(lexrl.LPPO, minibatches=2), lambda: lexrl.cart_safe()),
+    "ldqn": (lambda: small(lexrl.LDQN), lambda: lexrl.cart_safe()),
+    "continuous": (lambda: small(lexrl.LA2C), lambda: lexrl.mountain_car_safe()),
+    "tabular": (lambda: lexrl.q_learning(tolerance=0.1), lambda: lexrl.grid_nav(5, seed=3)),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def result(request):
+    algorithm, world = (make() for make in CASES[request.param])
+    return lexrl.train(algorithm, world, ORDER, seeds=[4, 9], steps=2000, chunks=2)
+
+
+def observations(result, n=6):
+    world, key = result.run.env, jax.random.key(0)
+    return np.stack([np.asarray(world.reset(jax.random.fold_in(key, i))[1]) for i in range(n)])
+
+
+class TestPredict:
+    def test_one_and_several(self, result):
+        policy, seen = result.policies[1], observations(result)
+        together, state = policy.predict(seen)
+        assert state is None
+        for i, obs in enumerate(seen):
+            action, _ = policy.predict(obs)
+            np.testing.assert_allclose(action, together[i], rtol=1e-5)
+        space = result.people.spec.action
+        assert together.shape == (6,) if hasattr(space, "n") else (6, *space.shape)
+
+    def test_the_greedy_action_of_the_learner(self, result):
+        policy, seen = result.policies[1], observations(result)
+        algorithm = jax.tree.map(lambda leaf: leaf[1], result.people.algorithms)
+        for i, obs in enumerate(seen):
+            key = keys.at(keys.stream(0, Purpose.ACT), i)
+            action = algorithm.act(result.learner(1), jnp.asarray(obs), key, greedy=True)
+            np.testing.assert_allclose(policy.act(obs, key), action, rtol=1e-5)
+
+    def test_drawn_actions_differ_and_can_be_had_again(self, result, tmp_path):
+        result.policies[0].save(tmp_path / "policy.safetensors")
+        first, second = (Policy.load(tmp_path / "policy.safetensors") for _ in range(2))
+        obs = np.repeat(observations(result, 1), 200, axis=0)
+        draws = [policy.predict(obs, deterministic=False)[0] for policy in (first, first, second, second)]
+        np.testing.assert_array_equal(draws[0], draws[2])
+        np.testing.assert_array_equal(draws[1], draws[3])
+        assert not np.array_equal(draws[0], draws[1])
+
+    def test_a_state_is_handed_back(self, result):
+        assert result.policies[0].predict(observations(result)[0], state="mine", episode_start=True)[1] == "mine"
+
+
+class TestFiles:
+    def test_the_same_actions_and_bytes(self, result, tmp_path):
+        policy, path = result.policies[1], tmp_path / "deep" / "policy.safetensors"
+        policy.save(path)
+        again = Policy.load(path)
+        seen = observations(result)
+        np.testing.assert_array_equal(policy.predict(seen)[0], again.predict(seen)[0])
+        assert (again.seed, again.spec, str(again.order)) == (9, policy.spec, str(policy.order))
+        again.save(tmp_path / "again.safetensors")
+        assert path.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
+
+    def test_small_enough_to_send(self, result, tmp_path):
+        result.policies[0].save(tmp_path / "policy.safetensors")
+        assert (tmp_path / "policy.safetensors").stat().st_size < 30_000
+
+    @pytest.mark.parametrize("place", [0.1, 0.5, 0.95])
+    def test_damage_is_noticed(self, result, tmp_path, place):
+        path = tmp_path / "policy.safetensors"
+        result.policies[0].save(path)
+        content = bytearray(path.read_bytes())
+        content[int(len(content) * place)] ^= 4
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"damaged|format|no .* which this lexrl"):
+            Policy.load(path)
+
+    def test_other_files(self, tmp_path):
+        with pytest.raises(InputError, match="There is no file"):
+            Policy.load(tmp_path / "none")
+        (tmp_path / "text").write_text("hello")
+        with pytest.raises(InputError, match="damaged, or none of lexrl's"):
+            Policy.load(tmp_path / "text")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (np.zeros(5), r"has shape \[5\], but this policy knows Box"),
+        (np.zeros((2, 5)), r"has shape \[2, 5\]"),
+        (0.0, r"has shape \[\]"),
+        ("left", "A str is no observation"),
+        (None, "has shape|is no observation"),
+    ],
+)
+def test_wrong_observations(given, sentence):
+    result = lexrl.train(small(lexrl.LPPO, minibatches=2), lexrl.cart_safe(), ORDER, seeds=1, steps=64, chunks=1)
+    with pytest.raises(InputError, match=sentence):
+        result.policies[0].predict(given)

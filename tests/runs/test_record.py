@@ -1,0 +1,283 @@
+"""Runs from Python: folders, results that are read again, runs that go on, loops of one's own."""
+
+import dataclasses
+import json
+import pathlib
+import warnings
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import Networks, store
+from lexrl.errors import InputError
+from lexrl.order import parse
+from lexrl.runs import plan, record
+from lexrl.types import Box, Discrete, Spec, Step
+
+ORDER = "min cost > max reward"
+SMALL = Networks(hidden=(8,))
+
+
+def learners():
+    return {
+        "lppo": (lexrl.LPPO(worlds=4, rollout=16, minibatches=2, networks=SMALL), "cart-safe"),
+        "ldqn": (lexrl.LDQN(worlds=4, rollout=4, capacity=640, warmup=64, hidden=(8,)), "cart-safe"),
+        "double-q": (lexrl.double_q(tolerance=0.1), lexrl.grid_nav(5, seed=3)),
+        "per seed": (lexrl.q_learning(), lexrl.per_seed([lexrl.grid_nav(5, seed=seed) for seed in (1, 2, 3)])),
+        "host": (lexrl.PPO(worlds=2, rollout=16, minibatches=2, networks=SMALL), "CartPole-v1"),
+    }
+
+
+def files(folder):
+    """What must be the same, by name."""
+    paths = [folder / "metrics.csv", *sorted((folder / "policies").iterdir())]
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def order_of(name):
+    return "max reward" if name == "host" else ORDER
+
+
+def interrupted(folder, run, parts):
+    """A run that is left after some parts."""
+    record.begin(folder, run, episodes=5)
+    for done, _ in enumerate(record.record(folder, run), 1):
+        if done == parts:
+            break
+
+
+@pytest.mark.parametrize(
+    ("name", "stops"),
+    [pytest.param("lppo", (3,), marks=pytest.mark.slow), ("ldqn", (3,)), ("double-q", (1, 3, 5)), ("host", (3,))],
+)
+def test_stopped_and_resumed_it_ends_with_the_same_bytes(name, stops, tmp_path):
+    algorithm, world = learners()[name]
+    settings = {"seeds": [5, 2, 11], "steps": 1280, "chunks": 5}
+    whole = lexrl.train(algorithm, world, order_of(name), **settings, out=tmp_path / "whole", episodes=5)
+    for parts in stops:
+        folder = store.new_folder(tmp_path / f"stopped-{parts}")
+        interrupted(folder, plan(algorithm, world, order_of(name), **settings), parts)
+        assert store.checkpoints(folder)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            again = lexrl.resume(folder)
+        assert files(folder) == files(tmp_path / "whole")
+        assert not store.checkpoints(folder)
+        np.testing.assert_array_equal(again.steps, whole.steps)
+
+
+@pytest.mark.parametrize("name", ["lppo", "double-q", "host"])
+def test_a_finished_run_is_read_as_it_was(name, tmp_path):
+    algorithm, world = learners()[name]
+    result = lexrl.train(
+        algorithm, world, order_of(name), seeds=[5, 2, 11], steps=1280, chunks=4, out=tmp_path / "run", episodes=5
+    )
+    again = lexrl.load(tmp_path / "run")
+    assert again.run.order == result.run.order
+    assert again.run.seeds == (5, 2, 11)
+    assert again.metrics.keys() == result.metrics.keys()
+    for key, values in result.metrics.items():
+        np.testing.assert_array_equal(again.metrics[key], values)
+    np.testing.assert_array_equal(again.evaluate(3).returns, result.evaluate(3).returns)
+    assert str(again).splitlines()[1:] == str(result).splitlines()[1:]
+    assert lexrl.resume(tmp_path / "run").run.seeds == (5, 2, 11)
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def emptied(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [truncated, flipped, emptied])
+def test_damaged_checkpoints_are_passed_over(damage, tmp_path):
+    """The one before is used, and without any the run begins anew; the numbers are the same."""
+    algorithm, world = learners()["double-q"]
+    run = plan(algorithm, world, ORDER, 2, 1280, 8)
+    whole = lexrl.train(algorithm, world, ORDER, seeds=2, steps=1280, chunks=8, out=tmp_path / "whole")
+    for count in (1, 2):
+        folder = store.new_folder(tmp_path / f"damaged-{count}")
+        record.begin(folder, run)
+        for result in record.record(folder, run):
+            record.save(folder, result)  # after every part, however long it takes
+            if len(result.steps) == 5:
+                break
+        assert len(store.checkpoints(folder)) == 2
+        for path in store.checkpoints(folder)[:count]:
+            damage(path)
+        where, said = record.standing(folder, run)
+        assert (None if where is None else len(where.steps)) == (4 if count == 1 else None)
+        assert len(said) == count
+        with pytest.warns(UserWarning, match="is damaged"):
+            lexrl.resume(folder)
+        assert files(folder) == files(tmp_path / "whole")
+    assert len(whole) == 2
+
+
+def test_a_folder_tells_everything(tmp_path):
+    algorithm, world = learners()["lppo"]
+    lexrl.train(algorithm, world, ORDER, seeds=2, steps=640, chunks=2, out=tmp_path / "run")
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "run.json", "metrics.csv", "policies", "summary.json"
+    }  # fmt: skip
+    about = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert about["order"] == ORDER
+    assert about["seeds"] == [0, 1]
+    assert about["algorithm"]["class"] == "lexrl.algorithms.lppo:LPPO"
+    assert about["algorithm"]["minibatches"] == 2
+    assert about["world"]["class"] == "lexrl.envs.cart_safe:CartSafe"
+    assert {"lexrl", "jax", "numpy", "python"} == about["versions"].keys()
+    assert about["commit"] == record.commit()
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert len(summary["per_episode"]["cost"]) == 2
+
+
+def test_without_git_there_is_no_commit(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert record.commit() == ""
+
+
+def test_a_finished_folder_is_left_alone(tmp_path):
+    algorithm, world = learners()["double-q"]
+    for _ in range(2):
+        lexrl.train(algorithm, world, ORDER, seeds=1, steps=100, chunks=1, out=tmp_path / "run")
+    assert store.is_finished(tmp_path / "run")
+    assert store.is_finished(tmp_path / "run-2")
+
+
+class Line(eqx.Module):
+    """A world of the user's own."""
+
+    length: float
+
+    @property
+    def spec(self):
+        return Spec(Box((1,)), Discrete(2), ("gain", "harm"), 10)
+
+    def reset(self, key):
+        return jnp.float32(0), jnp.zeros(1)
+
+    def step(self, state, action, key):
+        state = state + jnp.where(action == 1, 1.0, -1.0)
+        signals = jnp.stack([state, jnp.abs(state) / self.length])
+        return Step(state, state[None], signals, jnp.float32(1))
+
+
+def test_a_world_of_ones_own_must_be_given_again(tmp_path):
+    algorithm, _ = learners()["lppo"]
+    run = plan(algorithm, Line(2.0), "min harm > max gain", 2, 640, 4)
+    interrupted(store.new_folder(tmp_path / "run"), run, 2)
+    with pytest.raises(InputError, match=r"used .*Line, which is not part of lexrl"):
+        lexrl.resume(tmp_path / "run")
+    result = lexrl.resume(tmp_path / "run", env=Line(2.0))
+    assert result.steps[-1] == 640
+    assert lexrl.load(tmp_path / "run", env=Line(2.0)).steps[-1] == 640
+
+
+def test_an_unfinished_run_cannot_be_read_as_a_result(tmp_path):
+    algorithm, world = learners()["double-q"]
+    interrupted(store.new_folder(tmp_path / "run"), plan(algorithm, world, ORDER, 1, 100, 4), 2)
+    with pytest.raises(InputError, match="is not finished; `lexrl resume"):
+        lexrl.load(tmp_path / "run")
+
+
+def test_other_versions_are_told(tmp_path, monkeypatch):
+    algorithm, world = learners()["double-q"]
+    run = plan(algorithm, world, ORDER, 1, 100, 4)
+    interrupted(store.new_folder(tmp_path / "run"), run, 2)
+    monkeypatch.setattr(lexrl, "__version__", "99")
+    _, said = record.standing(tmp_path / "run", run)
+    assert "this is lexrl 99" in said[0]
+
+
+def test_checkpoints_take_little_of_the_time(tmp_path, monkeypatch):
+    """With a clock that says a checkpoint takes as long as ten parts, there is one in two hundred parts."""
+    clock, saved = [0.0], []
+    algorithm, world = learners()["double-q"]
+    run = plan(algorithm, world, ORDER, 1, 500, 500)
+    monkeypatch.setattr(record.time, "monotonic", lambda: clock[0])
+
+    def save(folder, result):
+        clock[0] += 10
+        saved.append(int(result.steps[-1]))
+
+    monkeypatch.setattr(record, "save", save)
+    for _ in record.record(pathlib.Path(tmp_path), run):
+        clock[0] += 1
+    assert saved == [1, 201, 401]
+
+
+class TestLoopsOfOnesOwn:
+    def test_results_so_far(self):
+        algorithm, world = learners()["lppo"]
+        results = list(lexrl.stream(algorithm, world, ORDER, seeds=2, steps=640, chunks=5))
+        assert [int(result.steps[-1]) for result in results] == [128, 256, 384, 512, 640]
+        assert [len(result.metrics["return"]) for result in results] == [1, 2, 3, 4, 5]
+        whole = lexrl.train(algorithm, world, ORDER, seeds=2, steps=640, chunks=5)
+        jax.tree.map(np.testing.assert_array_equal, results[-1].seats.learner, whole.seats.learner)
+
+    def test_stop_when_you_have_seen_enough(self):
+        algorithm, world = learners()["lppo"]
+        for result in lexrl.stream(algorithm, world, ORDER, seeds=2, steps=1e9, chunks=10_000_000):
+            if len(result.steps) == 3:
+                break
+        assert len(result.policies) == 2
+
+
+class TestNames:
+    def test_a_named_learner_has_its_tuned_settings(self):
+        run = plan("lppo", "cart-safe")
+        tuned = lexrl.preset("lppo", "cart-safe")
+        assert jax.tree.leaves(run.algorithm) == jax.tree.leaves(tuned.algorithm)
+        assert (str(run.order), run.steps) == (tuned.order, tuned.steps)
+        assert run.env.trigonometric
+
+    def test_some_of_it_can_be_changed(self):
+        run = plan("lppo", "cart-safe", "max reward > min cost", seeds=3, steps=1000)
+        assert (str(run.order), run.steps, run.seeds) == ("max reward > min cost", 1000, (0, 1, 2))
+
+    @pytest.mark.parametrize(
+        ("words", "sentence"),
+        [
+            (("lppo", lexrl.cart_safe()), "is only named"),
+            (("lpo", "cart-safe"), "There is no preset 'tuned' for lpo on cart-safe"),
+            ((lexrl.LPPO(), "cartsafe"), "There is no world 'cartsafe'; there are cart-safe"),
+            ((lexrl.LPPO(), "gym:Nothing-v9"), "Gymnasium cannot make 'Nothing-v9'"),
+        ],
+    )
+    def test_names_that_mean_nothing(self, words, sentence):
+        with pytest.raises(InputError, match=sentence):
+            plan(*words)
+
+
+class TestNotebook:
+    def test_what_is_shown(self):
+        algorithm, world = learners()["lppo"]
+        result = lexrl.train(algorithm, world, ORDER, seeds=2, steps=2560, chunks=2)
+        text = result._repr_html_()
+        assert "<table>" in text
+        assert "min cost &gt; max reward" in text
+        assert result.plot()._repr_png_().startswith(b"\x89PNG")
+        tolerant = dataclasses.replace(result.run, order=parse("min cost ±0.1 > max reward"))
+        figure = dataclasses.replace(result, run=tolerant).plot("mine").figure
+        assert figure.get_suptitle() == "mine"
+        assert [axes.get_title(loc="left") for axes in figure.axes] == ["1. min cost", "2. max reward"]
+
+    def test_progress_when_asked_for(self, capsys):
+        algorithm, world = learners()["lppo"]
+        lexrl.train(algorithm, world, ORDER, seeds=2, steps=2560, chunks=2, progress=True)
+        assert "steps/s" in capsys.readouterr().out
+        lexrl.train(algorithm, world, ORDER, seeds=2, steps=2560, chunks=2)
+        assert capsys.readouterr().out == ""

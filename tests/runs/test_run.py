@@ -1,0 +1,260 @@
+"""Runs as values, what is said of wrong ones, and what a result can be asked."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import exact, per_seed
+from lexrl.loops import compiled
+from lexrl.loops.population import number
+from lexrl.order import parse
+from lexrl.runs import execute, plan
+from lexrl.tolerance import Absolute, Relative, Sum
+
+ORDER = "min cost > max reward"
+WORLD = lexrl.grid_nav(4, seed=1, slip=0.3, max_steps=12)
+
+
+def learner(**changes):
+    given = {"tolerance": 0.05, "alpha": 0.2, "bandit": lexrl.EpsilonGreedy(0.3), "initial": 0.5}
+    return lexrl.q_learning(**(given | changes))
+
+
+@pytest.fixture(scope="module")
+def result():
+    return lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
+
+
+WRONG = {
+    "no seeds": ({"seeds": []}, "No seeds were given"),
+    "seeds: 0": ({"seeds": 0}, "No seeds were given"),
+    "a negative seed": ({"seeds": [3, -1]}, r"The seeds \[3, -1\] must be whole numbers from 0"),
+    "a large seed": ({"seeds": [2**32]}, "must be whole numbers from 0 to 4294967295"),
+    "two algorithms for three seeds": (
+        {"algorithm": [learner(), learner()], "seeds": 3},
+        "2 algorithms were given for 3 seeds; give one for all, or one for each",
+    ),
+    "two kinds of algorithms": (
+        {"algorithm": [learner(), lexrl.sarsa()], "seeds": 2},
+        "differ in more than their numbers",
+    ),
+    "two worlds for three seeds": (
+        {"env": per_seed([WORLD, WORLD]), "seeds": 3},
+        "2 worlds were given for 3 seeds; give one for all, or one for each",
+    ),
+    "no chunks": ({"chunks": 0}, "both must be 1 or more"),
+}
+
+
+class TestPlans:
+    def test_what_is_kept(self):
+        run = plan(learner(), WORLD, ORDER, seeds=4, steps=2e3, chunks=7)
+        assert (run.seeds, run.steps, run.chunks) == ((0, 1, 2, 3), 2000, 7)
+        assert isinstance(run.steps, int)
+        assert run.order == parse(ORDER)
+        assert plan(learner(), WORLD, ORDER, seeds=[9, 2]).seeds == (9, 2)
+
+    def test_a_whole_number_of_steps(self):
+        assert plan(learner(), WORLD, ORDER, seeds=4, steps=2000).steps == 2000
+
+    def test_an_order_may_be_left_out_for_one_signal(self):
+        world = lexrl.random_world(0, states=3, actions=2, objectives=1)
+        assert str(plan(learner(), world, None).order) == "max signal_1"
+
+    @pytest.mark.parametrize(
+        ("order", "match"),
+        [
+            ("min speed > max reward", "names 'speed', but the signals here are 'reward', 'cost'"),
+            ("", "An order is needed.*'reward', 'cost'"),
+            ("   ", "An order is needed"),
+            (None, "An order is needed"),
+            ("cost > max reward", "'min cost' or 'max cost'"),
+            ("min cost > max cost", "twice.*The signals here are 'reward', 'cost'"),
+        ],
+    )
+    def test_orders(self, order, match):
+        with pytest.raises(lexrl.InputError, match=match):
+            plan(learner(), WORLD, order)
+
+    @pytest.mark.parametrize("steps", [0.0, 1.5, -3.0, 0.999])
+    def test_steps(self, steps):
+        with pytest.raises(lexrl.InputError, match=f"{steps:g} steps cannot be trained; give a whole number"):
+            plan(learner(), WORLD, ORDER, steps=steps)
+
+    @pytest.mark.parametrize("steps", [float("inf"), float("nan")])
+    def test_steps_without_end(self, steps):
+        with pytest.raises(lexrl.InputError, match="give a whole number"):
+            plan(learner(), WORLD, ORDER, steps=steps)
+
+    @pytest.mark.parametrize("what", WRONG)
+    def test_seeds_algorithms_and_worlds(self, what):
+        changes, match = WRONG[what]
+        with pytest.raises(lexrl.InputError, match=match):
+            lexrl.train(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "steps": 10.0} | changes))
+
+    @pytest.mark.parametrize("what", WRONG)
+    def test_a_plan_is_checked_when_it_is_made(self, what):
+        changes, match = WRONG[what]
+        with pytest.raises(lexrl.InputError, match=match):
+            plan(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "steps": 10.0} | changes))
+
+    def test_an_algorithm_that_does_not_fit_the_world(self):
+        with pytest.raises(lexrl.InputError, match="needs numbered observations"):
+            lexrl.train(learner(), lexrl.grid_nav(4, one_hot=True), ORDER, seeds=1, steps=5.0)
+        with pytest.raises(lexrl.InputError, match="gamma has 3 entries for 2 objectives"):
+            lexrl.train(learner(gamma=(0.9, 0.9, 0.9)), WORLD, ORDER, seeds=1, steps=5.0)
+        with pytest.raises(lexrl.InputError, match="3 tolerances for the 2 objectives"):
+            plan(learner(tolerance=(0.1, 0.1, 0.1)), WORLD, ORDER)
+
+
+class TestTolerancesInTheOrder:
+    def test_they_come_first(self):
+        run = plan(learner(tolerance=0.05), WORLD, "min cost ±0.3 > max reward ±5%")
+        assert run.algorithm.tolerance == (Absolute(0.3), Relative(0.05))
+
+    def test_what_has_none_keeps_the_algorithms(self):
+        assert plan(learner(), WORLD, "min cost > max reward ±1 + 2%").algorithm.tolerance == (
+            Absolute(0.05),
+            Sum((Absolute(1.0), Relative(0.02))),
+        )
+        assert plan(learner(tolerance=(0.1, 0.2)), WORLD, "min cost ±0.7 > max reward").algorithm.tolerance == (
+            Absolute(0.7),
+            Absolute(0.2),
+        )
+        assert plan(learner(), WORLD, ORDER).algorithm.tolerance == Absolute(0.05)
+
+    def test_a_tolerance_of_nothing_is_a_tolerance(self):
+        assert plan(learner(), WORLD, "min cost ±0 > max reward").algorithm.tolerance[0] == Absolute(0.0)
+
+    def test_each_of_several_algorithms(self):
+        run = plan([learner(gamma=0.5), learner(gamma=0.6)], WORLD, "min cost ±0.3 > max reward", seeds=2)
+        assert [one.tolerance[0] for one in run.algorithm] == [Absolute(0.3)] * 2
+        assert [one.gamma for one in run.algorithm] == [0.5, 0.6]
+
+    def test_the_learner_obeys(self):
+        """Everything is admissible within a tolerance of a million; hardly anything within none."""
+        wide = lexrl.train(learner(), WORLD, "min cost ±1e6 > max reward ±1e6", seeds=[3, 7, 5], steps=2e3)
+        narrow = lexrl.train(learner(), WORLD, "min cost ±0 > max reward ±0", seeds=[3, 7, 5], steps=2e3)
+        np.testing.assert_allclose(wide.chances(), 0.25)
+        assert (narrow.chances()[1].max(axis=1) == 1).mean() > 0.3
+
+
+class TestResults:
+    def test_curves(self, result):
+        assert result.steps.tolist() == [500, 1000, 1500, 2000]
+        assert result.metrics["return"].shape == result.metrics["td_error"].shape == (4, 3, 2)
+        assert result.metrics["length"].shape == result.metrics["admissible"].shape == (4, 3)
+        assert (result.metrics["return"][..., 0] >= 0).all()  # a cost reads as a cost
+        assert (result.metrics["length"] <= 12).all()
+        np.testing.assert_array_less(500 // 12 - 2, result.metrics["episodes"])
+        assert result.faults == {}
+        assert result.seconds > 0
+
+    def test_tidy_rows(self, result):
+        rows = result.table()
+        assert len(rows) == 4 * 3 * (2 + 2 + 1 + 1 + 1)
+        assert all(set(row) == {"seed", "step", "metric", "objective", "value"} for row in rows)
+        assert len({(row["seed"], row["step"], row["metric"], row["objective"]) for row in rows}) == len(rows)
+        assert {row["seed"] for row in rows} == {3, 7, 5}
+        chosen = {(row["seed"], row["step"], row["metric"], row["objective"]): row["value"] for row in rows}
+        assert chosen[7, 1500, "return", "cost"] == result.metrics["return"][2, 1, 0]
+        assert chosen[5, 500, "td_error", "reward"] == result.metrics["td_error"][0, 2, 1]
+        assert chosen[3, 2000, "length", ""] == result.metrics["length"][3, 0]
+
+    def test_learners_and_policies(self, result):
+        one = result.learner(1)
+        assert one.q.shape == (1, 16, 2, 4)
+        np.testing.assert_array_equal(one.q, np.asarray(result.seats.learner.q)[1])
+        policies = result.chances()
+        assert policies.shape == (3, 16, 4)
+        assert policies.dtype == float
+        np.testing.assert_allclose(policies.sum(axis=-1), 1, rtol=1e-15)
+        chances = [learner().probabilities(one, jnp.int32(s), greedy=True) for s in range(16)]
+        np.testing.assert_allclose(policies[1], chances, rtol=1e-6)
+        assert not np.array_equal(policies[0], policies[1])
+
+    def test_policies_of_several_algorithms_use_their_own_tolerance(self):
+        each = [learner(tolerance=tau) for tau in (0.0, 1e6, 0.05)]
+        result = lexrl.train(each, WORLD, ORDER, seeds=[3, 7, 5], steps=2e3)
+        np.testing.assert_allclose(result.chances()[1], 0.25)
+        assert (result.chances()[0].max(axis=1) > 0.3).any()
+
+    def test_gaps(self, result):
+        process = WORLD.momdp(0.99)
+        for policy, gap in zip(result.chances(), result.gaps(process), strict=True):
+            expected = exact.gap(process, policy, ORDER)
+            np.testing.assert_allclose(gap.shortfall, expected.shortfall)
+            assert gap.level == expected.level
+        generous = result.gaps(process, tolerance=1e9)
+        assert [gap.level for gap in generous] == [None] * 3
+        assert len(result.gaps([process, WORLD.momdp(0.5), process])) == 3
+        with pytest.raises(lexrl.InputError, match="2 processes were given for 3 seeds"):
+            result.gaps([process, process])
+
+    def test_evaluation(self, result):
+        played = result.evaluate(50)
+        assert played.returns.shape == (3, 50, 2)
+        assert (played.returns[..., 0] >= 0).all()
+
+    def test_as_text(self, result):
+        first, *rest = str(result).splitlines()
+        assert first.startswith("Tabular, min cost > max reward: 3 seeds x 2,000 steps in ")
+        last = result.metrics["return"][-1, :, 1]
+        assert rest[0].startswith("  cost per episode while learning: ")
+        assert rest[1] == (
+            f"  reward per episode while learning: {last.mean():.4g} (seeds: {last.min():.4g} to {last.max():.4g})"
+        )
+        assert len(rest) == 2
+
+    def test_no_cost_is_zero(self):
+        world = lexrl.grid_nav(4, density=0.0, max_steps=12)
+        result = lexrl.train(learner(), world, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
+        assert "cost per episode while learning: 0 (seeds: 0 to 0)" in str(result)
+
+    def test_several_algorithms_as_text(self):
+        result = lexrl.train([learner()] * 3, WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
+        assert str(result).startswith("Tabular, min cost > max reward: 3 seeds")
+
+    def test_no_episode_yet(self):
+        result = lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=3.0)
+        assert "cost per episode while learning: no episode" in str(result)
+        assert np.isnan(result.metrics["return"]).all()
+
+    def test_the_length_of_a_curve(self):
+        assert lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=3.0).steps.tolist() == [1, 2, 3]
+
+
+class TestExecution:
+    def test_someone_may_watch(self, result):
+        seen = []
+        again = execute(plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4), watch=seen.append)
+        assert [int(part.steps[-1]) for part in seen] == again.steps.tolist() == result.steps.tolist()
+        for one, other in zip(jax.tree.leaves(again.seats), jax.tree.leaves(result.seats), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_a_loop_of_ones_own(self, result):
+        people = plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3).population()
+        *_, end = compiled.advance(people, compiled.start(people), 2000, chunks=9)
+        for one, other in zip(jax.tree.leaves(end.seats), jax.tree.leaves(result.seats), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_a_world_each(self):
+        worlds = per_seed([lexrl.grid_nav(4, seed=i, max_steps=12) for i in range(3)])
+        result = lexrl.train(learner(), worlds, ORDER, seeds=3, steps=2e3, chunks=2)
+        gaps = result.gaps([worlds.one(i).momdp(0.99) for i in range(3)])
+        assert len(gaps) == 3
+        assert result.evaluate(50).returns.shape == (3, 50, 2)
+
+
+def test_whole_numbers_are_numbers_too():
+    """`gamma=1` must not become an integer leaf, which would be another program."""
+    assert number(1).dtype == np.float32
+    assert number(np.int32(3)).dtype == np.int32
+
+
+@pytest.mark.parametrize("steps", [2**31, float("inf"), float("nan")])
+def test_more_steps_than_can_be_counted(steps):
+    with pytest.raises(lexrl.InputError, match="cannot be trained"):
+        plan(lexrl.q_learning(), lexrl.grid_nav(size=4), "min cost", 1, steps)

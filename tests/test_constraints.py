@@ -1,0 +1,214 @@
+"""Limits as people write them: what is read, what is refused and with which words, and what learners make of it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lexrl
+from lexrl import constraints
+from lexrl.constraints import Box, Chance, ConvexSet, Limit, as_box, as_chances, as_limits
+from lexrl.order import parse
+from lexrl.types import Discrete, Spec
+
+SPEC = Spec(Discrete(2), Discrete(2), ("reward", "cost", "energy"), 9)
+NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
+NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
+
+
+def said(read, given, *parts):
+    """One sentence, with all of these parts in their order."""
+    with pytest.raises(lexrl.InputError) as error:
+        read(given)
+    sentence, at = str(error.value), 0
+    assert sentence.endswith(".")
+    for part in parts:
+        assert part in sentence[at:], (part, sentence)
+        at = sentence.index(part, at)
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("text", "name", "side", "level"),
+        [
+            ("cost <= 10", "cost", -1, 10.0),
+            ("reward>=90", "reward", 1, 90.0),
+            ("  cost   <=  -2.5 ", "cost", -1, -2.5),
+            ("cost <= 1e-3", "cost", -1, 1e-3),
+            ("time_at_risk-2 >= +.5", "time_at_risk-2", 1, 0.5),
+        ],
+    )
+    def test_one(self, text, name, side, level):
+        assert as_limits(text) == (Limit(name, side, level),)
+
+    @pytest.mark.parametrize(
+        "several",
+        [
+            "cost <= 10, energy <= 3",
+            ["cost <= 10", "energy <= 3"],
+            ("cost <= 10", Limit("energy", -1, 3.0)),
+            [Limit("cost", -1, 10.0), "energy <= 3"],
+        ],
+    )
+    def test_several(self, several):
+        assert as_limits(several) == (Limit("cost", -1, 10.0), Limit("energy", -1, 3.0))
+
+    def test_both_sides_of_a_signal(self):
+        assert len(as_limits("cost >= 3, cost <= 5")) == 2
+        assert len(as_limits("cost >= 3, cost <= 3")) == 2
+
+    @pytest.mark.parametrize(
+        "text", ["cost >= 5, cost <= 3", "cost <= 3, cost >= 5", "cost <= 3, energy <= 1, cost >= 5"]
+    )
+    def test_nothing_is_both(self, text):
+        said(as_limits, text, "Nothing is both 'cost >= 5' and 'cost <= 3'", "move one")
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", " ", "cost", "cost < 10", "cost = 10", "cost <= ten", "<= 10", "cost <= 10 or so", "cost <= 1.2.3",
+         "two words <= 3", "cost <= 10 with 0.9", "cost <= nan", "cost <= inf", "10 >= cost <= 3", "cost <= 10,"],
+    )  # fmt: skip
+    def test_what_cannot_be_read(self, text):
+        said(as_limits, text, "cannot be read", "as in 'cost <= 10'")
+
+    @pytest.mark.parametrize("empty", [[], ()])
+    def test_none(self, empty):
+        said(as_limits, empty, "There is no limit", "'cost <= 10'")
+        said(as_chances, empty, "There is no chance", "'cost <= 10 with 0.95'")
+
+    @pytest.mark.parametrize("other", [10, 3.5, None, {"cost": 10}, [10]])
+    def test_something_else(self, other):
+        said(as_limits, other, "is no limit", "'cost <= 10'")
+        said(as_chances, other, "is no chance", "'cost <= 10 with 0.95'")
+
+    def test_levels_are_data(self):
+        """A level is a leaf, so that a new one does not compile again; names and sides are structure."""
+        assert jax.tree.leaves(as_limits("cost <= 10, energy >= 3")) == [10.0, 3.0]
+        kinds = [jax.tree.structure(as_limits(text)) for text in ("cost <= 1", "cost <= 2", "cost >= 1", "energy <= 1")]
+        assert kinds[0] == kinds[1]
+        assert kinds[0] not in kinds[2:]
+
+    @given(NAMES, st.sampled_from([-1, 1]), NUMBERS)
+    def test_read_back(self, name, side, level):
+        one = Limit(name, side, level)
+        assert as_limits(str(one)) == (one,)
+
+
+class TestChances:
+    @pytest.mark.parametrize("text", ["cost <= 10 with 0.95", " cost<=10   with .95 ", "cost <= 1e1 with 9.5e-1"])
+    def test_one(self, text):
+        assert as_chances(text) == (Chance(Limit("cost", -1, 10.0), 0.95),)
+
+    def test_several(self):
+        found = as_chances("cost <= 10 with 0.95, reward >= 3 with 0.5")
+        assert [str(one) for one in found] == ["cost <= 10 with 0.95", "reward >= 3 with 0.5"]
+        assert as_chances(found) == found
+
+    @pytest.mark.parametrize(
+        ("chance", "shown"), [("0", "0"), ("1", "1"), ("95", "95"), ("-0.5", "-0.5"), ("1.01", "1.01")]
+    )
+    def test_no_probability(self, chance, shown):
+        said(as_chances, f"cost <= 10 with {chance}", f"is {shown};", "between 0 and 1")
+
+    @pytest.mark.parametrize("text", ["cost <= 10", "cost <= 10 with", "with 0.95", "cost <= 10 with 95%", "0.95", ""])
+    def test_what_cannot_be_read(self, text):
+        said(as_chances, text, "cannot be read", "write it as in 'cost <= 10")
+
+    @given(NAMES, st.sampled_from([-1, 1]), NUMBERS, st.floats(1e-9, 1 - 1e-9))
+    def test_read_back(self, name, side, level, probability):
+        one = Chance(Limit(name, side, level), probability)
+        assert as_chances(str(one)) == (one,)
+
+
+class TestBoxes:
+    def test_read(self):
+        box = as_box("reward in 90..350,  cost in -.5 .. 10 ")
+        assert box == Box(("reward", "cost"), (90.0, -0.5), (350.0, 10.0))
+        assert str(box) == "reward in 90..350, cost in -0.5..10"
+
+    @pytest.mark.parametrize("text", ["cost in 0..0", "cost in 1.5..2.5", "cost in -3..-1"])
+    def test_edges(self, text):
+        assert str(as_box(text)) == text
+
+    def test_an_empty_interval(self):
+        said(as_box, "reward in 1..2, cost in 5..3", "is empty", "'cost'", "above 5 and below 3")
+
+    def test_a_signal_twice(self):
+        said(as_box, "cost in 0..1, reward in 0..1, cost in 2..3", "names 'cost' twice")
+
+    @pytest.mark.parametrize(
+        "text", ["cost", "cost in 3", "cost in 3..", "cost 0..3", "in 0..3", "cost in 0-3", "cost <= 3", "cost in a..b"]
+    )
+    def test_what_cannot_be_read(self, text):
+        said(as_box, text, "cannot be read", "NAME in LOW..HIGH")
+
+    @pytest.mark.parametrize("text", ["", "cost in 0..3,", ",cost in 0..3"])
+    def test_an_empty_place(self, text):
+        said(as_box, text, "An empty place in the box", "NAME in LOW..HIGH")
+
+    @pytest.mark.parametrize("other", [3, None, ("cost", 0, 3)])
+    def test_something_else(self, other):
+        said(as_box, other, "is no set of returns", "project")
+
+    def test_other_sets_pass(self):
+        class Ball:
+            names = ("reward", "cost")
+
+            def project(self, point):
+                return point / jnp.maximum(1.0, jnp.linalg.norm(point))
+
+        ball = Ball()
+        assert isinstance(ball, ConvexSet)
+        assert as_box(ball) is ball
+
+    def test_the_nearest_point(self):
+        box = as_box("reward in 1..2, cost in -1..0")
+        for point, nearest in (([0, 0], [1, 0]), ([1.5, -0.5], [1.5, -0.5]), ([9, -9], [2, -1])):
+            np.testing.assert_array_equal(box.project(jnp.array(point, jnp.float32)), nearest)
+
+    @given(st.lists(st.tuples(NAMES, NUMBERS, NUMBERS), min_size=1, max_size=4, unique_by=lambda one: one[0]))
+    def test_read_back(self, sides):
+        names, low, high = zip(*((name, min(a, b), max(a, b)) for name, a, b in sides), strict=True)
+        box = Box(names, low, high)
+        assert as_box(str(box)) == box
+
+
+class TestWhatLearnersMakeOfThem:
+    def test_sides_undo_the_orders_sign(self):
+        """Rewards of either direction give back the signal the user wrote the limit about, times the turn."""
+        signals = np.array([7.0, 3.0, 2.0], np.float32)  # reward, cost, energy
+        for text in ("min cost > max reward > min energy", "max energy > min reward > max cost"):
+            order = parse(text)
+            rewards = order.apply(signals, SPEC.objectives)
+            rows = constraints.sides(("cost", "reward", "cost"), (-1, 1, 1), order.spec(SPEC))
+            np.testing.assert_array_equal(rows @ rewards, [-3.0, 7.0, 3.0])
+            assert np.count_nonzero(rows) == 3
+
+    def test_without_an_order_nothing_is_turned(self):
+        np.testing.assert_array_equal(constraints.sides(("cost",), (-1,), SPEC), [[0, -1, 0]])
+
+    def test_unknown_signals(self):
+        said(
+            lambda names: constraints.sides(names, (1,), SPEC), ("risk",), "names 'risk'", "'reward', 'cost', 'energy'"
+        )
+
+    def test_what_is_asked_for(self):
+        """Signed like the rows: both of 'reward at least 90' and 'cost at most 10' are kept by more."""
+        np.testing.assert_array_equal(constraints.least(as_limits("cost <= 10, reward >= 90")), [-10.0, 90.0])
+
+    @pytest.mark.parametrize("order", ["min cost > max reward", "max reward > min cost"])
+    def test_aim(self, order):
+        spec = parse(order).spec(SPEC)
+        row = constraints.aim("RCPO", ["cost"], spec)
+        assert row[spec.objectives.index("reward")] == 1.0
+        assert row.sum() == 1.0
+
+    def test_several_to_improve(self):
+        said(lambda names: constraints.aim("RCPO", names, SPEC), ["cost"], "RCPO improves the one objective",
+             "there is 'reward', 'energy'", "all but one")  # fmt: skip
+
+    def test_none_to_improve(self):
+        names = ["reward", "cost", "energy"]
+        said(lambda names: constraints.aim("VaR-AC", names, SPEC), names, "VaR-AC", "there is none", "all but one")
