@@ -30,25 +30,31 @@ import lexrl
 import peers
 from lexrl import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks
 from lexrl.loops import compiled
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 from lexrl.types import Spec, Step
 
 SEEDS = list(range(10))
-SMALL = Networks(hidden=(24, 24))
+SMALL = Networks(hidden_sizes=(24, 24))
 ORDER = "min cost > max reward"
 console = Console(highlight=False)
 
-PROXIMAL: dict[str, Any] = {"worlds": 8, "rollout": 256, "epochs": 10, "minibatches": 32}
+PROXIMAL: dict[str, Any] = {"num_envs": 8, "num_steps": 256, "num_epochs": 10, "num_minibatches": 32}
 """Stable-Baselines3's usual PPO: minibatches of 64."""
-LARGE: dict[str, Any] = {"worlds": 32, "rollout": 64, "epochs": 4, "minibatches": 4}
+LARGE: dict[str, Any] = {"num_envs": 32, "num_steps": 64, "num_epochs": 4, "num_minibatches": 4}
 """Our tuned PPO: minibatches of 512."""
 REPLAYED: dict[str, Any] = {
-    "worlds": 8, "rollout": 4, "batch": 32, "updates": 8, "capacity": 102_400, "warmup": 1_024, "period": 500,
-    "hidden": (24, 24),
-}  # fmt: skip
+    "num_envs": 8,
+    "num_steps": 4,
+    "batch_size": 32,
+    "gradient_steps": 8,
+    "buffer_size": 102_400,
+    "learning_starts": 1_024,
+    "target_update_interval": 2_000,
+    "hidden_sizes": (24, 24),
+}
 """Stable-Baselines3's usual DQN: a batch of 32 for every four steps; here in eight worlds."""
-ONE_WORLD: dict[str, Any] = REPLAYED | {"worlds": 1, "updates": 1}
+ONE_WORLD: dict[str, Any] = REPLAYED | {"num_envs": 1, "gradient_steps": 1}
 
 
 class Copies(eqx.Module):
@@ -84,13 +90,13 @@ def main() -> None:
 
 def ours(algorithm: Any, world: Any, order: str, steps: int, devices: Any = None) -> Callable[[], float]:
     """A function that trains for `steps` steps of every seed and gives steps per second."""
-    people = population(algorithm, world, parse(order), SEEDS, devices)
-    seats = next(compiled.advance(people, compiled.start(people), 1, chunks=1)).seats
+    population = make_population(algorithm, world, parse(order), SEEDS, devices)
+    train_states = next(compiled.advance(population, compiled.start(population), 1, num_log_points=1)).train_states
 
     def run() -> float:
         begun = time.perf_counter()
-        *_, last = compiled.advance(people, seats, steps, chunks=1)
-        jax.block_until_ready(last.seats.iteration)
+        *_, last = compiled.advance(population, train_states, steps, num_log_points=1)
+        jax.block_until_ready(last.train_states.iteration)
         return steps * len(SEEDS) / (time.perf_counter() - begun)
 
     return run
@@ -98,9 +104,17 @@ def ours(algorithm: Any, world: Any, order: str, steps: int, devices: Any = None
 
 def theirs(algorithm: str, worlds: int, steps: int, settings: dict[str, Any]) -> Callable[[], float]:
     job: dict[str, Any] = {
-        "algorithm": algorithm, "world": "cart-safe", "worlds": worlds, "hidden": [24, 24], "steps": steps, "seed": 0,
-        "threads": 1, "trigonometric": True, "settings": settings, "evaluate": 0,
-    }  # fmt: skip
+        "algorithm": algorithm,
+        "world": "cart-safe",
+        "num_envs": worlds,
+        "hidden_sizes": [24, 24],
+        "steps": steps,
+        "seed": 0,
+        "threads": 1,
+        "observe_cos_sin": True,
+        "settings": settings,
+        "evaluate": 0,
+    }
     return lambda: peers.sb3(**job)["steps_per_second"]
 
 
@@ -114,7 +128,7 @@ def in_turns(contestants: dict[Any, Callable[[], float]], repeats: int) -> dict[
 
 
 def against_sb3(repeats: int) -> None:
-    world = lexrl.cart_safe(trigonometric=True)
+    world = lexrl.cart_safe(observe_cos_sin=True)
     replayed = {"train_freq": 4, "batch_size": 32, "buffer_size": 100_000, "learning_starts": 1000}
     pairs: dict[str, tuple[Callable[[], float], Callable[[], float], int]] = {
         "LPPO / PPO, 8 x 256, 10 epochs, batch 64": (
@@ -128,12 +142,12 @@ def against_sb3(repeats: int) -> None:
             50,
         ),
         "LA2C / A2C, 8 x 5": (
-            ours(LA2C(networks=SMALL, worlds=8, rollout=5), world, ORDER, 200_000),
+            ours(LA2C(networks=SMALL, num_envs=8, num_steps=5), world, ORDER, 200_000),
             theirs("a2c", 8, 20_000, {"n_steps": 5}),
             100,
         ),
         "LA2C / A2C, 16 x 64": (
-            ours(LA2C(networks=SMALL, worlds=16, rollout=64), world, ORDER, 400_000),
+            ours(LA2C(networks=SMALL, num_envs=16, num_steps=64), world, ORDER, 400_000),
             theirs("a2c", 16, 60_000, {"n_steps": 64}),
             100,
         ),
@@ -161,7 +175,7 @@ def against_sb3(repeats: int) -> None:
 def in_objectives(repeats: int) -> None:
     makers: dict[str, Callable[[], Any]] = {
         "LPPO": lambda: LPPO(networks=SMALL, **LARGE),
-        "LA2C": lambda: LA2C(networks=SMALL, worlds=16, rollout=64),
+        "LA2C": lambda: LA2C(networks=SMALL, num_envs=16, num_steps=64),
         "LDQN": lambda: LDQN(**REPLAYED),
     }
     table = Table("", "M = 1, steps/s", "M = 2 costs", "M = 8 costs", box=None, title="In the number of objectives")
@@ -169,7 +183,7 @@ def in_objectives(repeats: int) -> None:
         contestants: dict[str, Callable[[], float]] = {}
         for m in (1, 2, 8):
             order = " > ".join(f"max signal_{i}" for i in range(m))
-            world = Copies(lexrl.cart_safe(trigonometric=True), m)
+            world = Copies(lexrl.cart_safe(observe_cos_sin=True), m)
             contestants[str(m)] = ours(make(), world, order, 100_000)
         speed = in_turns(contestants, repeats)
         costs = [f"{speed['1'] / speed[m]:.2f} x" for m in ("2", "8")]
@@ -180,10 +194,10 @@ def in_objectives(repeats: int) -> None:
 
 def in_capacity(repeats: int) -> None:
     """Time per update: of a long run less a short one, since every part of a run copies its buffers once."""
-    world = lexrl.cart_safe(trigonometric=True)
+    world = lexrl.cart_safe(observe_cos_sin=True)
     short, long = 6_400, 64_000
     runs = {
-        (size, steps): ours(LDQN(**dict(REPLAYED, capacity=size)), world, ORDER, steps)
+        (size, steps): ours(LDQN(**dict(REPLAYED, buffer_size=size)), world, ORDER, steps)
         for size in (10_240, 1_024_000)
         for steps in (short, long)
     }
@@ -198,7 +212,7 @@ def in_capacity(repeats: int) -> None:
 
 
 def in_cores(repeats: int) -> None:
-    world = lexrl.cart_safe(trigonometric=True)
+    world = lexrl.cart_safe(observe_cos_sin=True)
     algorithm = LPPO(networks=SMALL, **LARGE)
     contestants = {
         "one": ours(algorithm, world, ORDER, 100_000, jax.devices()[:1]),
@@ -255,16 +269,28 @@ def cartpole(repeats: int) -> None:
     """What PPO and DQN reach on CartPole with 100,000 steps and two hidden layers of 64, ours and theirs."""
     from lexrl.schedules import Linear
 
-    steps, network = 100_000, Networks(hidden=(64, 64))
+    steps, network = 100_000, Networks(hidden_sizes=(64, 64))
     mine = {
-        "PPO": PPO(networks=network, worlds=8, rollout=128, epochs=8, trace=0.9),
-        "A2C": A2C(networks=network, worlds=8, rollout=16, rate=3e-3, critic_rate=3e-3),
+        "PPO": PPO(networks=network, num_envs=8, num_steps=128, num_epochs=8, gae_lambda=0.9),
+        "A2C": A2C(networks=network, num_envs=8, num_steps=16, learning_rate=3e-3, critic_learning_rate=3e-3),
         "DQN": DQN(
-            worlds=8, rollout=4, updates=8, period=30, rate=Linear(2e-3, 2e-4, 25_000),
-            epsilon=Linear(1.0, 0.04, 16_000), scale=20.0, capacity=51_200,
+            num_envs=8,
+            num_steps=4,
+            gradient_steps=8,
+            target_update_interval=120,
+            learning_rate=Linear(2e-3, 2e-4, 25_000),
+            epsilon=Linear(1.0, 0.04, 16_000),
+            return_scale=20.0,
+            buffer_size=51_200,
         ),
-    }  # fmt: skip
-    job: dict[str, Any] = {"world": "CartPole-v1", "worlds": 8, "hidden": [64, 64], "steps": steps, "threads": 1}
+    }
+    job: dict[str, Any] = {
+        "world": "CartPole-v1",
+        "num_envs": 8,
+        "hidden_sizes": [64, 64],
+        "steps": steps,
+        "threads": 1,
+    }
     other: dict[str, dict[str, Any]] = {
         "PPO": {"n_steps": 128, "batch_size": 256, "n_epochs": 8, "learning_rate": 1e-3, "gae_lambda": 0.9},
         "A2C": {"n_steps": 16},
@@ -276,7 +302,7 @@ def cartpole(repeats: int) -> None:
     }  # fmt: skip
     table = Table("", "ours, each seed", "SB3, each seed", box=None, title="CartPole-v1, greedy return, 100,000 steps")
     for name, algorithm in mine.items():
-        result = lexrl.train(algorithm, lexrl.cart_pole(), "max reward", seeds=5, steps=steps)
+        result = lexrl.train(algorithm, lexrl.cart_pole(), "max reward", seeds=5, total_timesteps=steps)
         reached = result.evaluate(20).returns.mean(axis=1)[:, 0]
         peer = []
         for seed in range(repeats):

@@ -38,7 +38,7 @@ def main() -> None:
 
 def random_rows(table: Table, states: int, objectives: int, repeats: int) -> None:
     """Policy iteration, value iteration and linear programs on one random MOMDP with planted ties."""
-    world = random_momdp(0, states, 4, objectives, gamma=0.9, ties=0.5)
+    world = random_momdp(0, states, 4, objectives, gamma=0.9, tie_fraction=0.5)
     order = " > ".join(f"max {name}" for name in world.objectives)
     name = f"random, S={states} A=4 M={objectives}"
     first, reference = timed(lambda: solve(world, order), repeats)

@@ -21,10 +21,10 @@ from deep import PROXIMAL, in_turns
 from lexrl import LPPO, PPO, Networks
 from lexrl.envs import gym_vector_world, gym_world
 from lexrl.loops import host
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 
-NETWORKS = Networks(hidden=(64, 64))
+NETWORKS = Networks(hidden_sizes=(64, 64))
 WORLDS = 8
 
 
@@ -36,11 +36,11 @@ def main() -> None:
     single = gym_world("CartPole-v1")
     vector = gym_vector_world(lambda: gymnasium.make_vec("CartPole-v1", num_envs=WORLDS, vectorization_mode="sync"))
     mine: dict[str, Callable[[], float]] = {
-        "PPO, 8 environments": ours(PPO(networks=NETWORKS, **PROXIMAL), single, settings.steps),
-        "LPPO, 8 environments": ours(LPPO(networks=NETWORKS, **PROXIMAL), single, settings.steps),
-        "PPO, a vector environment of 8": ours(PPO(networks=NETWORKS, **PROXIMAL), vector, settings.steps),
+        "PPO, 8 environments": ours(PPO(networks=NETWORKS, **PROXIMAL), single, settings.total_timesteps),
+        "LPPO, 8 environments": ours(LPPO(networks=NETWORKS, **PROXIMAL), single, settings.total_timesteps),
+        "PPO, a vector environment of 8": ours(PPO(networks=NETWORKS, **PROXIMAL), vector, settings.total_timesteps),
     }
-    speed = in_turns({**mine, "SB3": theirs(settings.steps)}, settings.repeats)
+    speed = in_turns({**mine, "SB3": theirs(settings.total_timesteps)}, settings.repeats)
     table = Table("", "steps/s", "of SB3's", "goal", box=None, title="CartPole-v1, stepped from Python")
     for name in mine:
         table.add_row(name, f"{speed[name]:,.0f}", f"{speed[name] / speed['SB3']:.2f} x", ">= 1 x")
@@ -50,12 +50,12 @@ def main() -> None:
 
 def ours(algorithm: Any, world: Any, steps: int) -> Callable[[], float]:
     """A function that trains for `steps` steps and gives steps per second."""
-    people = population(algorithm, world, parse("max reward"), [0])
-    *_, first = host.advance(people, world, host.start(people, world), 1, chunks=1)
+    population = make_population(algorithm, world, parse("max reward"), [0])
+    *_, first = host.advance(population, world, host.start(population, world), 1, num_log_points=1)
 
     def run() -> float:
         begun = time.perf_counter()
-        *_, last = host.advance(people, world, first.seats, first.steps + steps, chunks=1)
+        *_, last = host.advance(population, world, first.train_states, first.steps + steps, num_log_points=1)
         return (last.steps - first.steps) / (time.perf_counter() - begun)
 
     return run
@@ -63,9 +63,15 @@ def ours(algorithm: Any, world: Any, steps: int) -> Callable[[], float]:
 
 def theirs(steps: int) -> Callable[[], float]:
     job: dict[str, Any] = {
-        "algorithm": "ppo", "world": "CartPole-v1", "worlds": WORLDS, "hidden": [64, 64], "steps": steps, "seed": 0,
-        "threads": 1, "settings": {"n_steps": 256, "batch_size": 64, "n_epochs": 10},
-    }  # fmt: skip
+        "algorithm": "ppo",
+        "world": "CartPole-v1",
+        "num_envs": WORLDS,
+        "hidden_sizes": [64, 64],
+        "steps": steps,
+        "seed": 0,
+        "threads": 1,
+        "settings": {"n_steps": 256, "batch_size": 64, "n_epochs": 10},
+    }
     return lambda: peers.sb3(**job)["steps_per_second"]
 
 

@@ -25,9 +25,9 @@ from rich.console import Console
 from rich.table import Table
 
 import lexrl
-from lexrl.envs import FiniteWorld, per_seed
+from lexrl.envs import FiniteEnv, per_seed
 from lexrl.loops import compiled
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 
 ALPHA, EPSILON, TAU, GAMMA = 0.01, 0.05, 0.01, 0.9
@@ -40,19 +40,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000, help="steps of each of the 30 learners and repeat")
     settings = parser.parse_args()
     worlds = {
-        "M=4, S=256": [lexrl.random_world(seed=i, objectives=4) for i in range(MEMBERS)],
-        "M=2, S=256": [lexrl.random_world(seed=i, objectives=2) for i in range(MEMBERS)],
-        "M=16, S=256": [lexrl.random_world(seed=i, objectives=16) for i in range(MEMBERS)],
-        "M=4, S=256, 16 successors": [lexrl.random_world(seed=i, objectives=4, successors=16) for i in range(MEMBERS)],
+        "M=4, S=256": [lexrl.random_world(momdp_seed=i, num_signals=4) for i in range(MEMBERS)],
+        "M=2, S=256": [lexrl.random_world(momdp_seed=i, num_signals=2) for i in range(MEMBERS)],
+        "M=16, S=256": [lexrl.random_world(momdp_seed=i, num_signals=16) for i in range(MEMBERS)],
+        "M=4, S=256, 16 successors": [
+            lexrl.random_world(momdp_seed=i, num_signals=4, num_successors=16) for i in range(MEMBERS)
+        ],
         "M=4, S=4096, 16 successors": [
-            lexrl.random_world(seed=i, states=4096, objectives=4, successors=16) for i in range(MEMBERS)
+            lexrl.random_world(momdp_seed=i, num_states=4096, num_signals=4, num_successors=16) for i in range(MEMBERS)
         ],
     }
     contestants: dict[str, Callable[[], float]] = {
-        f"lexrl {name}": lexrl_learner(each, settings.steps) for name, each in worlds.items()
+        f"lexrl {name}": lexrl_learner(each, settings.total_timesteps) for name, each in worlds.items()
     }
-    contestants["numba M=4, S=256"] = numba_learner(worlds["M=4, S=256"], settings.steps)
-    contestants["dictionaries M=4, S=256"] = python_learner(worlds["M=4, S=256"][0], settings.steps // 20)
+    contestants["numba M=4, S=256"] = numba_learner(worlds["M=4, S=256"], settings.total_timesteps)
+    contestants["dictionaries M=4, S=256"] = python_learner(worlds["M=4, S=256"][0], settings.total_timesteps // 20)
     speeds: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(settings.repeats):  # in turns, so that a slow moment hits everyone
         for name, contestant in contestants.items():
@@ -81,24 +83,24 @@ def report(speeds: dict[str, list[float]]) -> None:
     console.print(goals)
 
 
-def lexrl_learner(worlds: list[FiniteWorld], steps: int) -> Callable[[], float]:
+def lexrl_learner(worlds: list[FiniteEnv], steps: int) -> Callable[[], float]:
     """The library's own loop, for all worlds at once; compiled before it is timed."""
     m = len(worlds[0].spec.objectives)
     order = parse(" > ".join(f"max signal_{i + 1}" for i in range(m)))
-    learner = lexrl.q_learning(alpha=ALPHA, bandit=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
-    people = population(learner, per_seed(worlds), order, range(len(worlds)), jax.devices()[:1])
-    seats = compiled.start(people)
-    list(compiled.advance(people, seats, 1, chunks=1))
+    learner = lexrl.q_learning(alpha=ALPHA, exploration=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
+    population = make_population(learner, per_seed(worlds), order, range(len(worlds)), jax.devices()[:1])
+    train_states = compiled.start(population)
+    list(compiled.advance(population, train_states, 1, num_log_points=1))
 
     def timed() -> float:
         begun = time.process_time()
-        list(compiled.advance(people, seats, steps, chunks=1))
+        list(compiled.advance(population, train_states, steps, num_log_points=1))
         return steps * len(worlds) / (time.process_time() - begun)
 
     return timed
 
 
-def numba_learner(worlds: list[FiniteWorld], steps: int) -> Callable[[], float]:
+def numba_learner(worlds: list[FiniteEnv], steps: int) -> Callable[[], float]:
     """The twin: one compiled loop for each world, one world after the other."""
     tables = [np.asarray(world.slots, np.float32) for world in worlds]
 
@@ -168,7 +170,7 @@ def numba_loop(slots: Any, q: Any, steps: int, seed: int) -> None:
         s = following
 
 
-def python_learner(world: FiniteWorld, steps: int) -> Callable[[], float]:
+def python_learner(world: FiniteEnv, steps: int) -> Callable[[], float]:
     """The twin in plain Python: a dictionary for each objective, lists for the admissible actions."""
     slots: list[list[list[list[float]]]] = np.asarray(world.slots).tolist()
     n_states, n_actions, n_slots, m = len(slots), len(slots[0]), len(slots[0][0]), len(world.names)

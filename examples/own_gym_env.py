@@ -39,10 +39,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A Gymnasium environment of your own.")
     parser.add_argument("--steps", type=float, default=1e5)
     steps = parser.parse_args().steps
-    world = lexrl.gym_world(Room, max_steps=50)
+    world = lexrl.gym_world(Room, max_episode_steps=50)
     print(world.found)
     for order in ("min cost_heat ±0.5 > min cost_power", "min cost_power ±0.5 > min cost_heat"):
-        result = lexrl.train(lexrl.LPPO(worlds=8, rollout=128, gamma=0.95), world, order, seeds=1, steps=steps)
+        result = lexrl.train(
+            lexrl.LPPO(num_envs=8, num_steps=128, gamma=0.95), world, order, seeds=1, total_timesteps=steps
+        )
         means = result.evaluate(20).returns.mean(axis=(0, 1))
         print(
             order, *(f"{name} {mean:.1f}" for name, mean in zip(result.run.order.names, means, strict=True)), sep="  "

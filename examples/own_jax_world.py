@@ -22,7 +22,9 @@ class Pond(eqx.Module):
 
     @property
     def spec(self) -> Spec:
-        return Spec(observation=Discrete(10), action=Discrete(2), objectives=("wet", "time"), max_steps=50)
+        return Spec(
+            observation_space=Discrete(10), action_space=Discrete(2), objectives=("wet", "time"), max_episode_steps=50
+        )
 
     def reset(self, key: Any) -> Any:
         start = jax.random.randint(key, (), 0, 3)
@@ -39,8 +41,8 @@ def main() -> None:
     parser.add_argument("--steps", type=float, default=1e5)
     steps = parser.parse_args().steps
     for order in ("min wet > min time", "min time > min wet"):
-        learner = lexrl.q_learning(alpha="n^-0.7", bandit="epsilon 0.2", tolerance=0.02)
-        result = lexrl.train(learner, Pond(), order, seeds=5, steps=steps)
+        learner = lexrl.q_learning(alpha="n^-0.7", exploration="epsilon 0.2", tolerance=0.02)
+        result = lexrl.train(learner, Pond(), order, seeds=5, total_timesteps=steps)
         means = result.evaluate().returns.mean(axis=(0, 1))
         named = dict(zip(result.run.order.names, means, strict=True))
         print(f"{order}: wet {named['wet']:.2f} times, home after {named['time']:.1f} steps")

@@ -28,14 +28,14 @@ def main() -> None:
     parser.add_argument("--steps", type=float, default=6e6)
     settings = parser.parse_args()
     tuned = preset("lppo", "cart-safe")
-    world = lexrl.cart_safe(effort=True, **tuned.world)
+    world = lexrl.cart_safe(effort_signal=True, **tuned.world)
     populations = {
         "effort watched": learner(tuned.algorithm, 0.0),
         "effort minimised": learner(tuned.algorithm, 0.1),
     }
     everyone = [one for one in populations.values() for _ in range(settings.seeds)]
     seeds = list(range(settings.seeds)) * len(populations)
-    result = lexrl.train(everyone, world, ORDER, seeds=seeds, steps=settings.steps)
+    result = lexrl.train(everyone, world, ORDER, seeds=seeds, total_timesteps=settings.total_timesteps)
     print(f"{len(everyone)} learners, {settings.steps:,.0f} steps each, in {result.seconds:.0f} s")
     played = result.evaluate(episodes=100).returns.mean(axis=1).reshape(len(populations), settings.seeds, 3)
     show(list(populations), played)
@@ -45,9 +45,14 @@ def learner(like: Any, third: float) -> lexrl.LPPO:
     """The tuned LPPO with a third objective that moves the policy by so much."""
     dual = lexrl.Dual(beta=(1.0, 0.3, third), eta=0.3)
     return lexrl.LPPO(
-        worlds=like.worlds, rollout=like.rollout, networks=like.networks, trace=like.trace, rate=like.rate,
-        critic_rate=like.critic_rate, dual=dual,
-    )  # fmt: skip
+        num_envs=like.num_envs,
+        num_steps=like.num_steps,
+        networks=like.networks,
+        gae_lambda=like.gae_lambda,
+        learning_rate=like.learning_rate,
+        critic_learning_rate=like.critic_learning_rate,
+        dual=dual,
+    )
 
 
 def show(names: list[str], played: np.ndarray) -> None:

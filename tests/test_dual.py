@@ -39,7 +39,7 @@ def nothing(objectives):
 def state(how=None, objectives=2, **given):
     """A state with some of its numbers set."""
     fresh = (how or Dual()).start(objectives, None)
-    kinds = {"settled": bool, "time": jnp.int32}
+    kinds = {"converged": bool, "time": jnp.int32}
     return fresh._replace(**{name: jnp.asarray(it, kinds.get(name, jnp.float32)) for name, it in given.items()})
 
 
@@ -47,7 +47,7 @@ class TestLevels:
     def test_averages_by_hand(self):
         # One episode at a time, window 4. Plain means at first: 4, 6, 4, 4. The fifth counts 1/4: 4 + 8/4 = 6;
         # for the slow average the window is 16, and it is still a plain mean: 28 / 5.
-        how, now = Dual(window=4.0), state(objectives=1)
+        how, now = Dual(stats_window_size=4.0), state(objectives=1)
         quick, slow = [], []
         for value in (4.0, 8.0, 0.0, 4.0, 12.0):
             now = observe(how, now, sample([value]), NOTHING)
@@ -60,7 +60,7 @@ class TestLevels:
 
     def test_several_episodes_count_as_one_after_the_other(self):
         """Of alike episodes it makes no difference whether they come one by one."""
-        how = Dual(window=4.0)
+        how = Dual(stats_window_size=4.0)
         full = state(objectives=1, quick=[1.0], slow=[1.0], seen=1000.0)
         together = observe(how, full, sample([5.0], [5.0], [5.0]), NOTHING)
         one_by_one = functools.reduce(lambda now, _: observe(how, now, sample([5.0]), NOTHING), range(3), full)
@@ -71,10 +71,10 @@ class TestLevels:
     def test_without_episodes_nothing_moves(self):
         before = state(
             quick=[3.0, 1.0], slow=[4.0, 1.0], spread=[1.0, 2.0], seen=50.0, calm=[7.0, 0.0], settled=[True, False],
-            floor=[5.0, 1.0], prices=[2.0, 0.0],
+            floor=[5.0, 1.0], multipliers=[2.0, 0.0],
         )  # fmt: skip
-        after = observe(Dual(patience=1e6, window=1e6), before, nothing(2), NOTHING)
-        for name in ("quick", "slow", "spread", "seen", "settled", "floor", "prices"):
+        after = observe(Dual(patience=1e6, stats_window_size=1e6), before, nothing(2), NOTHING)
+        for name in ("quick", "slow", "spread", "seen", "converged", "threshold", "prices"):
             np.testing.assert_array_equal(getattr(after, name), getattr(before, name), err_msg=name)
 
     def test_the_very_first_update_may_see_no_episode(self):
@@ -102,8 +102,10 @@ class TestLevels:
 class TestSamples:
     def test_from_episodes(self):
         gamma, last = jnp.array([0.5]), jnp.array([[False, True], [True, True]])
-        _, passage = returns.follow(returns.new_track(2, 1), jnp.array([[[1.0], [2.0]], [[4.0], [8.0]]]), last, gamma)
-        got = dual.from_episodes(passage)  # 1 + 4/2, 2, and 8
+        _, episode_stats = returns.follow(
+            returns.init_tracker(2, 1), jnp.array([[[1.0], [2.0]], [[4.0], [8.0]]]), last, gamma
+        )
+        got = dual.from_episodes(episode_stats)  # 1 + 4/2, 2, and 8
         assert (got.episodes, got.total.tolist(), got.squares.tolist()) == (3, [13.0], [9.0 + 4.0 + 64.0])
 
     def test_from_critic(self):
@@ -138,7 +140,7 @@ def ramp(t):
 
 
 class TestSettling:
-    how = Dual(window=100.0, patience=200.0)
+    how = Dual(stats_window_size=100.0, patience=200.0)
 
     def test_an_objective_without_trend_settles_after_its_patience(self):
         trail = play(self.how, state(), 40, constant, ramp)
@@ -163,13 +165,13 @@ class TestSettling:
     @given(st.integers(0, 2**32 - 1))
     def test_always_in_order_and_never_undone(self, seed):
         rng = np.random.default_rng(seed)
-        how, now, before = Dual(window=20.0, patience=30.0), state(objectives=3), np.zeros(3, bool)
+        how, now, before = Dual(stats_window_size=20.0, patience=30.0), state(objectives=3), np.zeros(3, bool)
         for _ in range(40):
             now = observe(how, now, sample(*rng.normal(size=(BATCH, 3)).cumsum(axis=0)), NOTHING)
             settled = np.asarray(now.settled)
             assert (settled >= before).all()
             assert (settled[1:] <= settled[:-1]).all()
-            assert (np.asarray(now.prices)[~settled] == 0).all()
+            assert (np.asarray(now.multipliers)[~settled] == 0).all()
             before = settled
 
     def test_a_trend_starts_the_patience_anew(self):
@@ -181,7 +183,7 @@ class TestSettling:
 
 class TestFloors:
     def test_follows_then_holds(self):
-        how = Dual(window=100.0, patience=200.0)
+        how = Dual(stats_window_size=100.0, patience=200.0)
         trail = play(how, state(objectives=1), 60, lambda t: 5.0 if t < 30 else 1.0)
         for now in trail[:20]:
             np.testing.assert_array_equal(now.floor, now.quick)
@@ -189,13 +191,15 @@ class TestFloors:
         assert all(now.floor[0] == 5.0 for now in trail)  # it settled at 5 and holds
 
     def test_follows_down_as_well_before(self):
-        trail = play(Dual(window=100.0, patience=200.0), state(objectives=1), 30, lambda t: -float(t))
+        trail = play(Dual(stats_window_size=100.0, patience=200.0), state(objectives=1), 30, lambda t: -float(t))
         np.testing.assert_array_equal([now.floor for now in trail], [now.quick for now in trail])
         assert trail[-1].floor[0] < -10
 
     def test_then_only_rises(self):
         values = [5.0] * 30 + [1.0] * 60 + [9.0] * 150 + [2.0] * 30
-        trail = play(Dual(window=100.0, patience=200.0), state(objectives=1), len(values), lambda t: values[t])
+        trail = play(
+            Dual(stats_window_size=100.0, patience=200.0), state(objectives=1), len(values), lambda t: values[t]
+        )
         floors = np.array([float(now.floor[0]) for now in trail])
         assert (np.diff(floors) >= 0).all()
         assert floors[80] == 5.0
@@ -214,8 +218,8 @@ def holding(level, price=1.0, **changes):
         "quick": [level, 0.0],
         "slow": [min(level, 7.0), 0.0],
         "seen": 1e6,
-        "settled": [True, False],
-        "floor": [8.0, 0.0],
+        "converged": [True, False],
+        "threshold": [8.0, 0.0],
         "prices": [price, 0.0],
     }
     return state(**(given | changes))
@@ -226,87 +230,87 @@ def five(level):
 
 
 class TestPrices:
-    how = Dual(eta=0.5, window=10.0, scaled=False)
+    how = Dual(eta=0.5, stats_window_size=10.0, normalize_violation=False)
     """Five episodes: eta * episodes / window = 0.25."""
 
     def test_rises_below_the_floor(self):
         after = observe(self.how, holding(6.0), five(6.0), Absolute(0.25))
-        assert after.prices.tolist() == [1.4375, 0.0]  # 1 + 0.25 (8 - 0.25 - 6)
+        assert after.multipliers.tolist() == [1.4375, 0.0]  # 1 + 0.25 (8 - 0.25 - 6)
 
     def test_falls_above_the_floor(self):
         after = observe(self.how, holding(10.0), five(10.0), Absolute(0.25))
         assert after.floor[0] == 8.0
-        assert after.prices.tolist() == [0.4375, 0.0]  # 1 + 0.25 (8 - 0.25 - 10)
+        assert after.multipliers.tolist() == [0.4375, 0.0]  # 1 + 0.25 (8 - 0.25 - 10)
 
     def test_the_level_is_that_of_the_new_average(self):
         after = observe(self.how, holding(6.0), five(4.0), NOTHING)
         level = 6 + (1 - 0.9**5) * (4 - 6)
         np.testing.assert_allclose(after.quick[0], level, rtol=1e-6)
-        np.testing.assert_allclose(after.prices[0], 1 + 0.25 * (8 - level), rtol=1e-6)
+        np.testing.assert_allclose(after.multipliers[0], 1 + 0.25 * (8 - level), rtol=1e-6)
 
     @pytest.mark.parametrize(("level", "charged"), [(6.0, 2 * 1.875), (8.0, 2 * 0.875), (10.0, 0.0)])
     def test_damping_charges_more_below_the_floor_and_less_above(self, level, charged):
-        how = Dual(eta=0.0, window=10.0, scaled=False, damping=0.5)
+        how = Dual(eta=0.0, stats_window_size=10.0, normalize_violation=False, damping=0.5)
         after = observe(how, holding(level, price=2.0), five(level), Absolute(0.25))
-        assert after.prices[0] == 2.0
+        assert after.multipliers[0] == 2.0
         assert weights(how, after).tolist() == [1 + charged, 1.0]  # 2 (1 + 0.5 (8 - 0.25 - level)), never below 0
 
     def test_without_damping_the_price_is_charged(self):
         after = observe(self.how, holding(6.0), five(6.0), NOTHING)
-        assert weights(self.how, after)[0] == 1 + after.prices[0]
+        assert weights(self.how, after)[0] == 1 + after.multipliers[0]
 
     def test_never_below_0(self):
-        assert observe(self.how, holding(10.0, price=0.125), five(10.0), NOTHING).prices.tolist() == [0.0, 0.0]
+        assert observe(self.how, holding(10.0, price=0.125), five(10.0), NOTHING).multipliers.tolist() == [0.0, 0.0]
 
     def test_at_most_the_ceiling(self):
-        how = Dual(eta=0.5, window=10.0, scaled=False, ceiling=1.25)
-        assert observe(how, holding(6.0), five(6.0), NOTHING).prices.tolist() == [1.25, 0.0]
+        how = Dual(eta=0.5, stats_window_size=10.0, normalize_violation=False, max_multiplier=1.25)
+        assert observe(how, holding(6.0), five(6.0), NOTHING).multipliers.tolist() == [1.25, 0.0]
 
     def test_the_last_is_always_0(self):
         before = holding(6.0, settled=[True, True], floor=[8.0, 100.0])
-        assert observe(self.how, before, five(6.0), NOTHING).prices.tolist() == [1.5, 0.0]
+        assert observe(self.how, before, five(6.0), NOTHING).multipliers.tolist() == [1.5, 0.0]
 
     def test_unsettled_objectives_charge_nothing(self):
-        before = holding(6.0, settled=[False, False], prices=[0.0, 0.0])
-        assert observe(self.how, before, five(6.0), NOTHING).prices.tolist() == [0.0, 0.0]
+        before = holding(6.0, settled=[False, False], multipliers=[0.0, 0.0])
+        assert observe(self.how, before, five(6.0), NOTHING).multipliers.tolist() == [0.0, 0.0]
 
     def test_a_change_counts_for_the_level(self):
         change = jnp.array([1.0, 5.0])
         after = observe(self.how, holding(6.0), five(6.0)._replace(change=change), Absolute(0.25))
-        assert after.prices.tolist() == [1.1875, 0.0]  # 1 + 0.25 (8 - 0.25 - 7)
+        assert after.multipliers.tolist() == [1.1875, 0.0]  # 1 + 0.25 (8 - 0.25 - 7)
         assert after.quick[0] == 6.0
 
     def test_relative_tolerance_is_of_the_floor(self):
         after = observe(self.how, holding(6.0), five(6.0), Relative(0.125))
-        assert after.prices[0] == 1.25  # 1 + 0.25 (8 - 1 - 6)
+        assert after.multipliers[0] == 1.25  # 1 + 0.25 (8 - 1 - 6)
 
     def test_tolerances_one_each(self):
         after = observe(self.how, holding(6.0), five(6.0), (Absolute(1.0), Absolute(99.0)))
-        assert after.prices[0] == 1.25
+        assert after.multipliers[0] == 1.25
 
     def test_tolerances_with_time(self):
         after = observe(self.how, holding(6.0, time=3), five(6.0), Absolute(4.0) * Power(1.0))
-        assert after.prices[0] == 1.25  # tau = 4 / 4 in the fourth update
+        assert after.multipliers[0] == 1.25  # tau = 4 / 4 in the fourth update
 
     def test_in_deviations_of_an_episode(self):
         # Deviation 2 (as the episodes themselves show), tau = 0.5: eta is divided by 2.5.
         before = holding(7.0, slow=[7.0, 0.0], spread=[4.0, 0.0])
         episodes = sample([5.0, 0.0], [9.0, 0.0], [5.0, 0.0], [9.0, 0.0])
-        after = observe(Dual(eta=0.5, window=10.0), before, episodes, Absolute(0.5))
-        np.testing.assert_allclose(after.prices, [1 + 0.5 * 0.4 / 2.5 * (8 - 0.5 - 7), 0.0], rtol=1e-6)
+        after = observe(Dual(eta=0.5, stats_window_size=10.0), before, episodes, Absolute(0.5))
+        np.testing.assert_allclose(after.multipliers, [1 + 0.5 * 0.4 / 2.5 * (8 - 0.5 - 7), 0.0], rtol=1e-6)
 
     @settings(max_examples=15, deadline=None)
     @given(st.integers(0, 2**32 - 1), st.sampled_from([1 / 64, 32.0, 1024.0]))
     def test_scaled_prices_do_not_know_the_units(self, seed, unit):
         rng = np.random.default_rng(seed)
-        how = Dual(eta=1.0, window=20.0, patience=30.0)
+        how = Dual(eta=1.0, stats_window_size=20.0, patience=30.0)
         one, other = state(), state()
         for t in range(30):
             each = rng.normal([3.0 - 0.1 * t, 1.0], size=(BATCH, 2))
             one = observe(how, one, sample(*each), Absolute(0.25))
             other = observe(how, other, sample(*(unit * each)), Absolute(0.25 * unit))
         np.testing.assert_array_equal(one.settled, other.settled)
-        np.testing.assert_allclose(one.prices, other.prices, rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(one.multipliers, other.multipliers, rtol=1e-3, atol=1e-5)
 
     @settings(max_examples=30, deadline=None)
     @given(
@@ -315,57 +319,57 @@ class TestPrices:
         st.floats(0.0, 10.0),
         st.booleans(),
     )
-    def test_always_between_0_and_the_ceiling(self, level, prices, eta, scaled):
-        how = Dual(eta=float(eta), window=10.0, scaled=scaled, ceiling=3.0)
+    def test_always_between_0_and_the_ceiling(self, level, multipliers, eta, scaled):
+        how = Dual(eta=float(eta), stats_window_size=10.0, normalize_violation=scaled, max_multiplier=3.0)
         before = state(objectives=3, quick=level, slow=level, seen=1e6, settled=[True] * 3, floor=[1.0] * 3,
-                       prices=[*prices[:2], 0.0])  # fmt: skip
-        after = np.asarray(observe(how, before, sample(level), NOTHING).prices)
+                       multipliers=[*multipliers[:2], 0.0])  # fmt: skip
+        after = np.asarray(observe(how, before, sample(level), NOTHING).multipliers)
         assert ((after >= 0) & (after <= [9.0, 3.0, 3.0])).all()
         assert after[2] == 0
 
     def test_floor_and_level_meet_the_price_rests(self):
         before = holding(8.0, slow=[8.0, 0.0])
-        assert observe(self.how, before, five(8.0), NOTHING).prices.tolist() == [1.0, 0.0]
+        assert observe(self.how, before, five(8.0), NOTHING).multipliers.tolist() == [1.0, 0.0]
 
 
 class TestRates:
     def test_eta_by_the_number_of_settled_objectives(self):
-        how = Dual(eta=(100.0, 0.5, 0.25), window=10.0, scaled=False)
-        assert observe(how, holding(6.0), five(6.0), NOTHING).prices[0] == 1.5  # 1 + 0.5 * 0.5 * 2
+        how = Dual(eta=(100.0, 0.5, 0.25), stats_window_size=10.0, normalize_violation=False)
+        assert observe(how, holding(6.0), five(6.0), NOTHING).multipliers[0] == 1.5  # 1 + 0.5 * 0.5 * 2
         both = holding(6.0, settled=[True, True])
-        assert observe(how, both, five(6.0), NOTHING).prices[0] == 1.25
+        assert observe(how, both, five(6.0), NOTHING).multipliers[0] == 1.25
 
     def test_eta_switches_with_the_update_in_which_an_objective_settles(self):
-        how = Dual(eta=(100.0, 0.5, 0.25), window=10.0, scaled=False, patience=50.0)
+        how = Dual(eta=(100.0, 0.5, 0.25), stats_window_size=10.0, normalize_violation=False, patience=50.0)
         # The second has seen 45 calm episodes, and five more that change nothing.
         before = holding(6.0, calm=[0.0, 45.0], slow=[8.0, 0.0])
         after = observe(how, before, five(6.0), Absolute(1.0))
         assert after.settled.tolist() == [True, True]
-        assert after.prices[0] == 1.125  # 1 + 0.25 * 0.5 * (8 - 1 - 6)
+        assert after.multipliers[0] == 1.125  # 1 + 0.25 * 0.5 * (8 - 1 - 6)
 
     def test_nobody_settles_while_a_more_important_one_is_below_its_floor(self):
-        how = Dual(eta=0.5, window=10.0, patience=50.0)
+        how = Dual(eta=0.5, stats_window_size=10.0, patience=50.0)
         after = observe(how, holding(6.0, calm=[0.0, 45.0], slow=[6.0, 0.0]), five(6.0), Absolute(1.0))
         assert after.settled.tolist() == [True, False]
 
     def test_eta_with_time(self):
-        how = Dual(eta="2/n", window=10.0, scaled=False)
-        assert observe(how, holding(6.0, time=3), five(6.0), NOTHING).prices[0] == 1.5  # eta = 2 / 4
+        how = Dual(eta="2/n", stats_window_size=10.0, normalize_violation=False)
+        assert observe(how, holding(6.0, time=3), five(6.0), NOTHING).multipliers[0] == 1.5  # eta = 2 / 4
 
     def test_beta_with_time(self):
         how = Dual(beta=("1", "1/n"))
-        assert weights(how, state(prices=[3.0, 0.0], time=3)).tolist() == [1.75, 0.25]  # 1 + 3 / 4
+        assert weights(how, state(multipliers=[3.0, 0.0], time=3)).tolist() == [1.75, 0.25]  # 1 + 3 / 4
 
     def test_one_beta_for_all(self):
-        assert weights(Dual(beta=0.5), state(objectives=3, prices=[2.0, 4.0, 0.0])).tolist() == [2.5, 2.5, 0.5]
+        assert weights(Dual(beta=0.5), state(objectives=3, multipliers=[2.0, 4.0, 0.0])).tolist() == [2.5, 2.5, 0.5]
 
     def test_simultaneous(self):
         how = Dual(beta=(1.0, 0.5, 0.25))
         # 1 + 2 (0.5 + 0.25), 0.5 + 3 * 0.25, 0.25
-        assert weights(how, state(objectives=3, prices=[2.0, 3.0, 0.0])).tolist() == [2.5, 1.25, 0.25]
+        assert weights(how, state(objectives=3, multipliers=[2.0, 3.0, 0.0])).tolist() == [2.5, 1.25, 0.25]
 
     @pytest.mark.parametrize(
-        ("settled", "expected"),
+        ("converged", "expected"),
         [
             ([False, False, False], [1.0, 0.0, 0.0]),
             ([True, False, False], [1.0, 0.5, 0.0]),  # 2 * 0.5
@@ -375,7 +379,7 @@ class TestRates:
     )
     def test_sequential(self, settled, expected):
         how = Dual(beta=(1.0, 0.5, 0.25), sequential=True)
-        got = weights(how, state(objectives=3, settled=settled, prices=[2.0, 3.0, 0.0]))
+        got = weights(how, state(objectives=3, settled=settled, multipliers=[2.0, 3.0, 0.0]))
         assert got.tolist() == expected
 
     @pytest.mark.parametrize(
@@ -464,7 +468,7 @@ class TestSecondOrder:
         np.testing.assert_allclose(bent, [4.0, 1.5], rtol=1e-6)
 
     @pytest.mark.parametrize(
-        "settled", [[False, False, False], [True, False, False], [True, True, False], [True, True, True]]
+        "converged", [[False, False, False], [True, False, False], [True, True, False], [True, True, True]]
     )
     def test_pull_moves_against_the_gradients_of_the_settled(self, settled):
         nu = directions(2, 0.5)
@@ -494,9 +498,9 @@ def test_metrics():
     now = holding(6.0)
     got = dual.metrics(now, jnp.array([0.75, 0.25]))
     assert {name: value.tolist() for name, value in got.items()} == {
-        "level": [6.0, 0.0],
-        "floor": [8.0, 0.0],
-        "price": [1.0, 0.0],
-        "weight": [0.75, 0.25],
-        "settled": [1.0, 0.0],
+        "return_estimate": [6.0, 0.0],
+        "threshold": [8.0, 0.0],
+        "multiplier": [1.0, 0.0],
+        "gradient_weight": [0.75, 0.25],
+        "converged": [1.0, 0.0],
     }

@@ -525,21 +525,21 @@ class TestGap:
         # Short by 0.5 (covered), -1 (better than the optimum has to be), 3 (not covered by 0.1).
         got = lex.gap(np.array([1.0, 5.0, 0.0]), np.array([1.5, 4.0, 3.0]), [0.5, 0.1, 0.1])
         assert got.shortfall.tolist() == [0.5, -1.0, 3.0]
-        assert got.level == 2
+        assert got.return_estimate == 2
 
     def test_the_first_level_that_is_exceeded(self):
-        assert lex.gap(np.array([0.0, 0.0]), np.array([1.0, 9.0]), [0.5, 0.5]).level == 0
+        assert lex.gap(np.array([0.0, 0.0]), np.array([1.0, 9.0]), [0.5, 0.5]).return_estimate == 0
 
     def test_optimal_within_tolerance(self):
         assert lex.gap(np.array([1.0, 2.0]), np.array([1.25, 2.0]), [0.25, 0.0]).level is None
 
     def test_nan_is_never_optimal(self):
-        assert lex.gap(np.array([1.0, NAN]), np.array([1.0, 2.0]), [0.0, 100.0]).level == 1
+        assert lex.gap(np.array([1.0, NAN]), np.array([1.0, 2.0]), [0.0, 100.0]).return_estimate == 1
 
     def test_jax(self):
         got = lex.gap(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0]), jnp.array([0.0, 0.5]))
         assert got.shortfall.tolist() == [0.0, 1.0]
-        assert got.level == 1
+        assert got.return_estimate == 1
 
 
 numbers = st.sampled_from([*GRID, NAN])
@@ -606,15 +606,15 @@ class TestGradientWeights:
     )
     def test_the_sum_of_the_lagrangian_updates(self, rates, seed):
         """`sum_i beta_i (grad K_i + sum_{j<i} lambda_j grad K_j)` is `sum_i c_i grad K_i`."""
-        beta, prices = np.array(rates).T
+        beta, multipliers = np.array(rates).T
         gradients = np.random.default_rng(seed).normal(size=(len(beta), 4))
         updates = np.zeros(4)
         for i in range(len(beta)):
             lagrangian = gradients[i].copy()
             for j in range(i):
-                lagrangian += prices[j] * gradients[j]
+                lagrangian += multipliers[j] * gradients[j]
             updates += beta[i] * lagrangian
-        np.testing.assert_allclose(lex.gradient_weights(beta, prices) @ gradients, updates, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(lex.gradient_weights(beta, multipliers) @ gradients, updates, rtol=1e-9, atol=1e-9)
 
     @pytest.mark.parametrize("xp", [np, jnp])
     def test_by_hand(self, xp):
@@ -638,8 +638,8 @@ class TestDualAscent:
     @pytest.mark.parametrize("xp", [np, jnp])
     def test_by_hand(self, xp):
         # 1 + 0.5 (4 - 2) = 2; 1 + 0.5 (2 - 8) < 0; 0.5 - 0.5 = 0; the last one's price stays 0 however far it is below.
-        prices, floor = xp.asarray([1.0, 1.0, 0.5, 0.0]), xp.asarray([4.0, 2.0, 1.0, 100.0])
-        got = lex.dual_ascent(prices, 0.5, floor, xp.asarray([2.0, 8.0, 2.0, 0.0]))
+        multipliers, floor = xp.asarray([1.0, 1.0, 0.5, 0.0]), xp.asarray([4.0, 2.0, 1.0, 100.0])
+        got = lex.dual_ascent(multipliers, 0.5, floor, xp.asarray([2.0, 8.0, 2.0, 0.0]))
         assert got.tolist() == [2.0, 0.0, 0.0, 0.0]
 
     def test_rates_one_each(self):
@@ -654,8 +654,8 @@ class TestDualAscent:
         weights,
     )
     def test_never_negative_and_the_last_is_0(self, rows, rate):
-        prices, floor, level = np.array(rows).T
-        got = lex.dual_ascent(prices, rate, floor, level)
+        multipliers, floor, level = np.array(rows).T
+        got = lex.dual_ascent(multipliers, rate, floor, level)
         assert got[-1] == 0
         for mine, (price, k, at) in zip(got[:-1], rows[:-1], strict=True):
             assert mine == max(0.0, price + rate * (k - at))

@@ -251,14 +251,14 @@ class TestRandom:
             {},
             {"successors": 3},
             {"successors": 99},
-            {"ties": 0.5},
+            {"tie_fraction": 0.5},
             {"episodic": True},
-            {"ties": 1.0, "episodic": True, "successors": 4},
+            {"tie_fraction": 1.0, "episodic": True, "successors": 4},
         ],
         ids=str,
     )
     def test_it_is_one(self, settings):
-        process = random_momdp(3, states=30, actions=3, objectives=3, gamma=[0.9, 0.8, 0.7], **settings)
+        process = random_momdp(3, num_states=30, num_actions=3, num_signals=3, gamma=[0.9, 0.8, 0.7], **settings)
         assert (process.n_states, process.n_actions, process.n_objectives) == (30, 3, 3)
         assert process.gamma.tolist() == [0.9, 0.8, 0.7]
         np.testing.assert_allclose(process.transitions.sum(axis=1), 1.0)
@@ -273,14 +273,14 @@ class TestRandom:
         expected = np.einsum("rt,rtm->mr", process.transitions.toarray(), outcomes).reshape(3, 30, 3)
         np.testing.assert_allclose(process.rewards, np.where(process.terminal[:, None], 0.0, expected), atol=1e-12)
 
-    @pytest.mark.parametrize("settings", [{}, {"successors": 3, "ties": 0.5, "episodic": True}], ids=str)
+    @pytest.mark.parametrize("settings", [{}, {"successors": 3, "tie_fraction": 0.5, "episodic": True}], ids=str)
     def test_everything_follows_from_the_seed(self, settings):
         same(random_momdp(7, 20, 3, 2, **settings), random_momdp(7, 20, 3, 2, **settings))
         other = random_momdp(8, 20, 3, 2, **settings)
         assert not np.array_equal(random_momdp(7, 20, 3, 2, **settings).rewards, other.rewards)
 
     def test_density_is_drawn_for_each_action(self):
-        process = random_momdp(0, states=100, actions=4)
+        process = random_momdp(0, num_states=100, num_actions=4)
         successors = np.diff(process.transitions.indptr)
         assert successors.min() >= 1
         # A uniform density: a tenth of the rows is sparse, a tenth full, half of all entries are there.
@@ -289,20 +289,22 @@ class TestRandom:
         assert 45 < successors.mean() < 55
 
     def test_a_given_number_of_successors_keeps_it_sparse(self):
-        process = random_momdp(0, states=2000, actions=2, successors=3)
+        process = random_momdp(0, num_states=2000, num_actions=2, num_successors=3)
         assert (np.diff(process.transitions.indptr) == 3).all()
         assert process.transitions.nnz == 2000 * 2 * 3
         # Every state is somebody's successor about equally often: 6 on average, Poisson.
         assert np.bincount(process.transitions.indices, minlength=2000).max() < 30
-        ending = random_momdp(0, states=2000, actions=2, successors=3, episodic=True)
+        ending = random_momdp(0, num_states=2000, num_actions=2, num_successors=3, episodic=True)
         assert set(np.diff(ending.transitions.indptr)) <= {3, 4}
 
     def test_no_more_successors_than_states(self):
-        assert (np.diff(random_momdp(0, states=4, actions=2, successors=9).transitions.indptr) == 4).all()
+        assert (np.diff(random_momdp(0, num_states=4, num_actions=2, num_successors=9).transitions.indptr) == 4).all()
 
     @pytest.mark.parametrize("episodic", [False, True])
     def test_planted_ties_really_tie(self, episodic):
-        process = random_momdp(1, states=200, actions=3, objectives=4, ties=1.0, successors=5, episodic=episodic)
+        process = random_momdp(
+            1, num_states=200, num_actions=3, num_signals=4, tie_fraction=1.0, num_successors=5, episodic=episodic
+        )
         live = ~process.terminal
         transitions = process.transitions.toarray().reshape(200, 3, 200)[live]
         assert (transitions == transitions[:, :1]).all()
@@ -315,13 +317,13 @@ class TestRandom:
         assert (counts > 40).all()
 
     def test_ties_hold_for_any_continuation(self):
-        process = random_momdp(2, states=50, actions=4, objectives=2, ties=1.0)
+        process = random_momdp(2, num_states=50, num_actions=4, num_signals=2, tie_fraction=1.0)
         q = process.backup(np.random.default_rng(0).normal(size=50), 0)
         assert (q == q[:, :1]).all()
 
     def test_share_of_ties(self):
         def share(ties):
-            process = random_momdp(5, states=400, actions=2, successors=3, ties=ties)
+            process = random_momdp(5, num_states=400, num_actions=2, num_successors=3, tie_fraction=ties)
             return (process.rewards[0, :, 0] == process.rewards[0, :, 1]).mean()
 
         assert share(0.0) == 0
@@ -329,7 +331,7 @@ class TestRandom:
         assert share(1.0) == 1
 
     def test_other_states_are_left_alone_by_ties(self):
-        process = random_momdp(5, states=100, actions=2, objectives=2, ties=0.5, successors=3)
+        process = random_momdp(5, num_states=100, num_actions=2, num_signals=2, tie_fraction=0.5, num_successors=3)
         transitions = process.transitions.toarray().reshape(100, 2, 100)
         tied = process.rewards[0, :, 0] == process.rewards[0, :, 1]
         alike = (transitions[:, 0] == transitions[:, 1]).all(axis=1)
@@ -337,7 +339,7 @@ class TestRandom:
 
     @pytest.mark.parametrize("successors", [None, 2])
     def test_episodic_reaches_the_end(self, successors):
-        process = random_momdp(4, states=40, actions=3, successors=successors, episodic=True, gamma=1.0)
+        process = random_momdp(4, num_states=40, num_actions=3, num_successors=successors, episodic=True, gamma=1.0)
         assert process.terminal.tolist() == [False] * 39 + [True]
         exits = process.transitions.toarray()[:, -1]
         assert exits.min() >= 0.05 - 1e-12
@@ -346,13 +348,13 @@ class TestRandom:
         assert not random_momdp(4, states=40, actions=3, successors=successors).terminal.any()
 
     def test_the_way_out_pays_nothing_of_its_own(self):
-        process = random_momdp(4, states=40, actions=3, successors=2, episodic=True)
-        before = random_momdp(4, states=40, actions=3, successors=2)
+        process = random_momdp(4, num_states=40, num_actions=3, num_successors=2, episodic=True)
+        before = random_momdp(4, num_states=40, num_actions=3, num_successors=2)
         # Rewards shrink by the 5 % of the time in which the task ends.
         np.testing.assert_allclose(process.rewards[:, :-1], 0.95 * before.rewards[:, :-1], atol=1e-12)
 
     def test_one_objective_has_nothing_to_tie(self):
-        same(random_momdp(0, 10, 2, 1, ties=1.0), random_momdp(0, 10, 2, 1))
+        same(random_momdp(0, 10, 2, 1, tie_fraction=1.0), random_momdp(0, 10, 2, 1))
 
 
 class TestRefused:
@@ -467,7 +469,7 @@ class TestRefused:
     def test_initial(self, initial, said):
         sentence = f"The initial distribution {said}; it needs 3 non-negative numbers that sum to 1."
         with pytest.raises(InputError, match=re.escape(sentence)):
-            tiny(initial=initial)
+            tiny(initial_q=initial)
 
     @pytest.mark.parametrize("names", [["cost"], ["cost", "gain", "more"], ["cost", "cost"], []])
     def test_names(self, names):

@@ -44,18 +44,20 @@ class TestMLP:
     @pytest.mark.parametrize("activation", ["tanh", "relu"])
     @pytest.mark.parametrize("bias", [True, False])
     def test_a_number_is_a_one_hot_vector(self, hidden, activation, bias):
-        numbered = with_biases(networks.mlp(KEY, Discrete(7), (2, 3), hidden, activation=activation, bias=bias))
-        hot = MLP(numbered.weights, numbered.biases, activation, (7,), (2, 3))
-        states = jnp.array([[0, 6], [3, 3]])
-        assert answer(numbered, states).shape == (2, 2, 2, 3)
-        np.testing.assert_allclose(
-            answer(numbered, states), answer(hot, jax.nn.one_hot(states, 7)), rtol=1e-5, atol=1e-6
+        discrete_observations = with_biases(
+            networks.mlp(KEY, Discrete(7), (2, 3), hidden, activation=activation, use_bias=bias)
         )
-        expected = by_hand(numbered, np.eye(7)[np.asarray(states).ravel()]).reshape(2, 2, 2, 3)
-        np.testing.assert_allclose(answer(numbered, states), expected, rtol=1e-4, atol=1e-5)
+        hot = MLP(discrete_observations.weights, discrete_observations.biases, activation, (7,), (2, 3))
+        states = jnp.array([[0, 6], [3, 3]])
+        assert answer(discrete_observations, states).shape == (2, 2, 2, 3)
+        np.testing.assert_allclose(
+            answer(discrete_observations, states), answer(hot, jax.nn.one_hot(states, 7)), rtol=1e-5, atol=1e-6
+        )
+        expected = by_hand(discrete_observations, np.eye(7)[np.asarray(states).ravel()]).reshape(2, 2, 2, 3)
+        np.testing.assert_allclose(answer(discrete_observations, states), expected, rtol=1e-4, atol=1e-5)
 
     def test_without_layers_and_biases_it_is_a_table(self):
-        net = networks.mlp(KEY, Discrete(4), (3,), (), bias=False)
+        net = networks.mlp(KEY, Discrete(4), (3,), (), use_bias=False)
         assert net.biases == ()
         np.testing.assert_array_equal(answer(net, jnp.arange(4)), net.weights[0])
         steep = jax.grad(lambda net: net(jnp.int32(2))[1])(net).weights[0]
@@ -95,7 +97,7 @@ def spec(action):
 
 
 def actor(action, **changes):
-    given = {"activation": "tanh", "bias": True, "squash": False, "spread": 0.6}
+    given = {"activation": "tanh", "use_bias": True, "squash_output": False, "spread": 0.6}
     return networks.actor(KEY, spec(action), (8,), **(given | changes))
 
 
@@ -116,7 +118,7 @@ class TestActor:
         assert np.abs(policy.mean).max() < 0.1
 
     def test_squashed(self):
-        policy = actor(Box((2,), -2.0, 6.0), squash=True, spread=0.5)(self.obs)
+        policy = actor(Box((2,), -2.0, 6.0), squash_output=True, spread=0.5)(self.obs)
         assert isinstance(policy, Squashed)
         assert np.all(policy.low == -2.0)
         assert np.all(policy.high == 6.0)
@@ -125,7 +127,7 @@ class TestActor:
         assert (np.abs(policy.sample(KEY) - 2.0) < 4.0).all()
 
     def test_discrete_actions_are_never_squashed(self):
-        assert isinstance(actor(Discrete(3), squash=True)(self.obs), Categorical)
+        assert isinstance(actor(Discrete(3), squash_output=True)(self.obs), Categorical)
 
     def test_the_spread_is_learned(self):
         one = actor(Box((2,)))
@@ -135,7 +137,7 @@ class TestActor:
     @pytest.mark.parametrize("box", [Box((2,)), Box((2,), -1.0), Box((2,), -math.inf, 1.0)])
     def test_squashing_needs_bounds(self, box):
         with pytest.raises(InputError, match="squashing needs finite bounds"):
-            actor(box, squash=True)
+            actor(box, squash_output=True)
 
     @pytest.mark.parametrize("shape", [(), (2, 2)])
     def test_actions_are_vectors(self, shape):
@@ -176,9 +178,9 @@ class TestOptimiser:
     @pytest.mark.parametrize("longest", [0.0, 0.5, 10.0])
     def test_adam(self, longest):
         optimiser, rates = Optimiser(longest=longest), [0.1, 0.01, 0.02]
-        here, memory = START, Optimiser(longest=longest).start(START)
+        here, opt_state = START, Optimiser(longest=longest).start(START)
         for i, (gradient, rate) in enumerate(zip(GRADIENTS, rates, strict=True)):
-            here, memory = step(optimiser, here, gradient, memory, rate)
+            here, opt_state = step(optimiser, here, gradient, opt_state, rate)
             truth = adam(flat(START), [flat(g) for g in GRADIENTS[: i + 1]], rates[: i + 1], longest)
             np.testing.assert_allclose(flat(here), truth, rtol=1e-5, atol=1e-6)
 
@@ -191,16 +193,16 @@ class TestOptimiser:
 
     def test_plain_steps(self):
         optimiser = Optimiser("sgd", longest=0.0)
-        moved, memory = step(optimiser, START, GRADIENTS[0], optimiser.start(START), 0.1)
+        moved, opt_state = step(optimiser, START, GRADIENTS[0], optimiser.start(START), 0.1)
         np.testing.assert_allclose(flat(moved), [0.7, -2.0, 0.1], rtol=1e-6)
-        moved, _ = step(optimiser, moved, GRADIENTS[1], memory, 1.0)
+        moved, _ = step(optimiser, moved, GRADIENTS[1], opt_state, 1.0)
         np.testing.assert_allclose(flat(moved), [0.6, -1.8, -0.1], rtol=1e-5)
 
     def test_a_long_gradient_is_shortened(self):
         optimiser = Optimiser("sgd", longest=0.5)  # length 5 becomes 0.5: (3, 0, 4) becomes (0.3, 0, 0.4)
-        moved, memory = step(optimiser, START, GRADIENTS[0], optimiser.start(START), 1.0)
+        moved, opt_state = step(optimiser, START, GRADIENTS[0], optimiser.start(START), 1.0)
         np.testing.assert_allclose(flat(moved), [0.7, -2.0, 0.1], rtol=1e-6)
-        moved, _ = step(optimiser, START, GRADIENTS[1], memory, 1.0)  # length 0.3 stays
+        moved, _ = step(optimiser, START, GRADIENTS[1], opt_state, 1.0)  # length 0.3 stays
         np.testing.assert_allclose(flat(moved), [0.9, -1.8, 0.3], rtol=1e-6)
 
     @pytest.mark.parametrize("method", ["adam", "sgd"])

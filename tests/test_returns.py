@@ -14,7 +14,7 @@ GAMMA = np.array([0.9, 0.5])
 
 td_errors = jax.jit(returns.td_errors)
 advantages = jax.jit(returns.advantages)
-follow = jax.jit(returns.follow)
+track_episodes = jax.jit(returns.track_episodes)
 
 
 def single(*arrays):
@@ -22,7 +22,7 @@ def single(*arrays):
     return [jnp.asarray(a, jnp.float32) if np.asarray(a).dtype != bool else jnp.asarray(a) for a in arrays]
 
 
-def rollout(seed):
+def num_steps(seed):
     """Rewards, discounts, values, values of successors, ends: a third of the steps ends an episode, half by itself."""
     rng = np.random.default_rng(seed)
     reward, value, following = (rng.normal(size=(T, N, M)) for _ in range(3))
@@ -31,7 +31,7 @@ def rollout(seed):
     return reward, np.where(ended, 0.0, 1.0), value, following, ended | cut_off
 
 
-def double_loop(reward, discount, value, following, last, gamma, trace, average=0.0):
+def double_loop(reward, discount, value, following, last, gamma, gae_lambda, average=0.0):
     """`A_t = sum_k (gamma trace)^k delta_{t+k}` up to the end of the episode or of the rollout."""
     out = np.zeros_like(reward)
     for n in range(N):
@@ -42,7 +42,7 @@ def double_loop(reward, discount, value, following, last, gamma, trace, average=
                     bootstrap = gamma[i] * following[k, n, i] if discount[k, n] else 0.0
                     mean = average[i] if np.ndim(average) else average
                     out[t, n, i] += weight * (reward[k, n, i] - mean + bootstrap - value[k, n, i])
-                    weight *= gamma[i] * trace
+                    weight *= gamma[i] * gae_lambda
                     if last[k, n]:
                         break
     return out
@@ -51,17 +51,17 @@ def double_loop(reward, discount, value, following, last, gamma, trace, average=
 class TestAdvantages:
     @settings(max_examples=40, deadline=None)
     @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 0.95, 1.0]))
-    def test_against_a_double_loop(self, seed, trace):
-        reward, discount, value, following, last = rollout(seed)
+    def test_against_a_double_loop(self, seed, gae_lambda):
+        reward, discount, value, following, last = num_steps(seed)
         errors = td_errors(*single(reward, discount, value, following, GAMMA))
-        got = advantages(errors, jnp.asarray(last), *single(GAMMA, trace))
-        expected = double_loop(reward, discount, value, following, last, GAMMA, trace)
+        got = advantages(errors, jnp.asarray(last), *single(GAMMA, gae_lambda))
+        expected = double_loop(reward, discount, value, following, last, GAMMA, gae_lambda)
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
     @settings(max_examples=20, deadline=None)
     @given(st.integers(0, 2**32 - 1))
     def test_differential(self, seed):
-        reward, discount, value, following, last = rollout(seed)
+        reward, discount, value, following, last = num_steps(seed)
         mean, one = np.array([0.7, -0.2]), np.ones(M)
         errors = td_errors(*single(reward, discount, value, following, one, mean))
         got = advantages(errors, jnp.asarray(last), *single(one, 0.8))
@@ -88,7 +88,7 @@ class TestAdvantages:
         assert got.tolist() == [[3.0]]  # 3 - 2 + 7 - 5
 
     def test_trace_0_is_the_errors(self):
-        reward, discount, value, following, last = rollout(1)
+        reward, discount, value, following, last = num_steps(1)
         errors = td_errors(*single(reward, discount, value, following, GAMMA))
         np.testing.assert_array_equal(advantages(errors, jnp.asarray(last), *single(GAMMA, 0.0)), errors)
 
@@ -109,7 +109,7 @@ class TestAdvantages:
 
     def test_the_end_of_a_rollout_is_not_an_episodes(self):
         """What comes after the rollout is in the successor's value, once; nothing else is carried in."""
-        reward, discount, value, following, last = rollout(3)
+        reward, discount, value, following, last = num_steps(3)
         last[-1], discount[-1] = False, 1.0
         errors = td_errors(*single(reward, discount, value, following, GAMMA))
         got = advantages(errors, jnp.asarray(last), *single(GAMMA, 0.9))
@@ -118,7 +118,7 @@ class TestAdvantages:
     @settings(max_examples=20, deadline=None)
     @given(st.integers(0, 2**32 - 1), st.integers(0, T - 2))
     def test_nothing_is_carried_over_an_episodes_end(self, seed, end):
-        reward, discount, value, following, last = rollout(seed)
+        reward, discount, value, following, last = num_steps(seed)
         last[end, 1] = True
         spoiled = reward.copy()
         spoiled[end + 1 :, 1] += 1000.0
@@ -154,19 +154,19 @@ class TestFollow:
         """Eight rollouts in a row; most episodes span several of them."""
         rng = np.random.default_rng(seed)
         reward, last = rng.normal(size=(8 * T, N, M)), rng.random((8 * T, N)) < ending
-        track, passages = returns.new_track(N, M), []
+        track, passages = returns.init_tracker(N, M), []
         for part in range(8):
             here = slice(part * T, (part + 1) * T)
-            track, passage = follow(track, *single(reward[here], last[here], GAMMA))
-            passages.append(passage)
+            track, episode_stats = track_episodes(track, *single(reward[here], last[here], GAMMA))
+            passages.append(episode_stats)
         earned, lengths, ages = episodes(reward, last, GAMMA)
-        assert sum(passage.episodes for passage in passages) == len(earned)
-        assert sum(passage.length for passage in passages) == sum(lengths)
+        assert sum(episode_stats.episodes for episode_stats in passages) == len(earned)
+        assert sum(episode_stats.length for episode_stats in passages) == sum(lengths)
         for name, expected in (("total", earned.sum(axis=0)), ("squares", (earned**2).sum(axis=0))):
-            together = sum(np.asarray(getattr(passage, name), float) for passage in passages)
+            together = sum(np.asarray(getattr(episode_stats, name), float) for episode_stats in passages)
             np.testing.assert_allclose(together, expected, rtol=1e-4, atol=1e-4)
-        np.testing.assert_array_equal(np.concatenate([passage.first for passage in passages]), ages == 0)
-        weight = np.concatenate([passage.weight for passage in passages])
+        np.testing.assert_array_equal(np.concatenate([episode_stats.first for episode_stats in passages]), ages == 0)
+        weight = np.concatenate([episode_stats.weight for episode_stats in passages])
         np.testing.assert_allclose(weight, GAMMA ** ages[..., None], rtol=1e-4)
         following = np.where(last[-1], 0, ages[-1] + 1)
         np.testing.assert_array_equal(track.age, following)
@@ -178,12 +178,12 @@ class TestFollow:
         gamma = jnp.array([0.5, 1.0])
         paid = jnp.array([1.0, 4.0, 8.0, 3.0, 16.0])[:, None, None] * jnp.ones(2)
         last = jnp.array([False, False, True, True, False])[:, None]
-        track, before = follow(returns.new_track(1, 2), paid[:2], last[:2], gamma)
+        track, before = track_episodes(returns.init_tracker(1, 2), paid[:2], last[:2], gamma)
         assert before.episodes == 0
         assert before.total.tolist() == [0.0, 0.0]
         assert track.earned.tolist() == [[3.0, 5.0]]
         assert track.weight.tolist() == [[0.25, 1.0]]
-        track, after = follow(track, paid[2:], last[2:], gamma)
+        track, after = track_episodes(track, paid[2:], last[2:], gamma)
         assert after.episodes == 2
         assert after.total.tolist() == [5.0 + 3.0, 13.0 + 3.0]
         assert after.squares.tolist() == [25.0 + 9.0, 169.0 + 9.0]
@@ -194,7 +194,7 @@ class TestFollow:
         assert track.earned.tolist() == [[16.0, 16.0]]
 
     def test_a_new_track(self):
-        track = returns.new_track(3, 2)
+        track = returns.init_tracker(3, 2)
         assert track.age.tolist() == [0, 0, 0]
         assert (np.asarray(track.weight) == 1).all()
         assert (np.asarray(track.earned) == 0).all()
@@ -203,5 +203,5 @@ class TestFollow:
     def test_the_ends_of_gamma(self, gamma):
         reward, last = np.ones((T, N, M)), np.zeros((T, N), bool)
         last[-1] = True
-        _, passage = follow(returns.new_track(N, M), *single(reward, last, np.full(M, gamma)))
-        np.testing.assert_array_equal(passage.total, np.full(M, N * (T if gamma else 1)))
+        _, episode_stats = track_episodes(returns.init_tracker(N, M), *single(reward, last, np.full(M, gamma)))
+        np.testing.assert_array_equal(episode_stats.total, np.full(M, N * (T if gamma else 1)))

@@ -49,7 +49,7 @@ class TestRates:
     @settings(max_examples=50, deadline=None)
     @given(st.sampled_from(ALL), st.integers(1, 10**6))
     def test_python_and_jax_agree(self, schedule, n):
-        assert float(self.rate(schedule, n)) == pytest.approx(schedule(n), rel=1e-5)
+        assert float(self.learning_rate(schedule, n)) == pytest.approx(schedule(n), rel=1e-5)
 
     @pytest.mark.parametrize("schedule", ALL, ids=str)
     def test_many_counts_at_once(self, schedule):

@@ -70,9 +70,9 @@ def curves(folder, *lines):
 def test_curves(tmp_path):
     steps, metrics = curves(tmp_path, HEADER, *ROWS)
     assert steps.tolist() == [10, 20]
-    assert metrics.keys() == {"return", "length"}
-    np.testing.assert_array_equal(metrics["return"], [[[1.5, 2.5], [np.nan, 4.5]], [[5.5, 6.5], [7.5, 8.5]]])
-    np.testing.assert_array_equal(metrics["length"], [[1, 2], [3, 4]])
+    assert metrics.keys() == {"episode_return", "episode_length"}
+    np.testing.assert_array_equal(metrics["episode_return"], [[[1.5, 2.5], [np.nan, 4.5]], [[5.5, 6.5], [7.5, 8.5]]])
+    np.testing.assert_array_equal(metrics["episode_length"], [[1, 2], [3, 4]])
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ LEVER = POLE_MASS * HALF_LENGTH
 class CartSafe(gym.Env):
     """Swing a pole up from a cart, and keep the cart where it is safe; reward = 1 + cos(angle) - cost."""
 
-    def __init__(self, trigonometric: bool = False, max_steps: int = 300) -> None:
-        size = 5 if trigonometric else 4
+    def __init__(self, observe_cos_sin: bool = False, max_episode_steps: int = 300) -> None:
+        size = 5 if observe_cos_sin else 4
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
         self.action_space = gym.spaces.Discrete(2)
-        self.trigonometric = trigonometric
-        self.max_steps = max_steps
+        self.observe_cos_sin = observe_cos_sin
+        self.max_episode_steps = max_episode_steps
         self.body = (0.0, 0.0, pi, 0.0)
         self.time = 0
 
@@ -52,12 +52,12 @@ class CartSafe(gym.Env):
             reward -= 1
         ended = away > TRACK
         if ended:  # the steps that were left are charged
-            reward -= self.max_steps - self.time
-        sine = sin(angle) if self.trigonometric else 0.0
-        return self._seen(cosine, sine), reward, ended, self.time >= self.max_steps, {}
+            reward -= self.max_episode_steps - self.time
+        sine = sin(angle) if self.observe_cos_sin else 0.0
+        return self._seen(cosine, sine), reward, ended, self.time >= self.max_episode_steps, {}
 
     def _seen(self, cosine: float, sine: float) -> np.ndarray:
-        if not self.trigonometric:
+        if not self.observe_cos_sin:
             return np.array(self.body, np.float32)
         place, speed, _, rate = self.body
         return np.array((place, speed, cosine, sine, rate), np.float32)

@@ -33,8 +33,8 @@ class Job:
     """ppo, a2c or dqn."""
     world: str = "cart-safe"
     """cart-safe, or a name that Gymnasium knows."""
-    worlds: int = 8
-    hidden: tuple[int, ...] = (24, 24)
+    num_envs: int = 8
+    hidden_sizes: tuple[int, ...] = (24, 24)
     """Of the actor and the critic each, which share nothing."""
     steps: int = 50_000
     """Of all worlds together; whole rollouts, so it may be a few more."""
@@ -48,7 +48,7 @@ class Job:
     """dummy: the worlds one after the other in this process, as is usual; subproc: each in a process of its own."""
     threads: int | None = None
     """Of PyTorch; it takes all cores if not told."""
-    trigonometric: bool = False
+    observe_cos_sin: bool = False
     """Whether CartSafe shows the angle as cosine and sine."""
 
 
@@ -78,14 +78,19 @@ def main() -> None:
 
 def learner(job: Job, changes: dict[str, Any] | None = None) -> Any:
     """An untrained learner with its worlds."""
-    hidden = list(job.hidden)
+    hidden = list(job.hidden_sizes)
     nets = {
         "net_arch": hidden if job.algorithm == "dqn" else {"pi": hidden, "vf": hidden},
         "activation_fn": ACTIVATIONS[job.activation],
     }
     settings = job.settings | (changes or {})
     return ALGORITHMS[job.algorithm](
-        "MlpPolicy", worlds(job, job.worlds, job.seed), policy_kwargs=nets, seed=job.seed, device="cpu", **settings
+        "MlpPolicy",
+        make_envs(job, job.num_envs, job.seed),
+        policy_kwargs=nets,
+        seed=job.seed,
+        device="cpu",
+        **settings,
     )
 
 
@@ -93,18 +98,18 @@ def returns(model: Any, job: Job) -> list[float]:
     """Undiscounted returns of greedy episodes, in worlds that training has not seen."""
     if not job.evaluate:
         return []
-    fresh = worlds(job, min(job.evaluate, job.worlds), 1_000_000 + job.seed, "dummy")
+    fresh = make_envs(job, min(job.evaluate, job.num_envs), 1_000_000 + job.seed, "dummy")
     found, _ = evaluate_policy(model, fresh, job.evaluate, deterministic=True, return_episode_rewards=True)
     return [float(each) for each in found]
 
 
-def worlds(job: Job, count: int, seed: int, vec: str | None = None) -> Any:
+def make_envs(job: Job, count: int, seed: int, vec: str | None = None) -> Any:
     own = job.world == "cart-safe"
     return make_vec_env(
         CartSafe if own else job.world,
         n_envs=count,
         seed=seed,
-        env_kwargs={"trigonometric": job.trigonometric} if own else None,
+        env_kwargs={"observe_cos_sin": job.observe_cos_sin} if own else None,
         vec_env_cls=VECTORS[vec or job.vec],
     )
 

@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float, Int
 from lexrl import lex
 from lexrl.backend import once
 from lexrl.errors import InputError
-from lexrl.returns import Passage, share
+from lexrl.returns import EpisodeStats, share
 from lexrl.schedules import Constant, Schedule, as_schedule
 from lexrl.tolerance import Moment as Now
 from lexrl.tolerance import Tolerances, slack
@@ -52,7 +52,7 @@ class State(NamedTuple):
     settled: Bool[Array, " M"]
     floor: Float[Array, " M"]
     """`k_j`"""
-    prices: Float[Array, " M"]
+    multipliers: Float[Array, " M"]
     """`lambda_j`; the last is always 0."""
     lack: Float[Array, " M"]
     """How far the level is below `k_j - tau_j`, in the units that prices are moved by."""
@@ -70,16 +70,16 @@ class Dual(eqx.Module):
     eta: Schedules = eqx.field(converter=partial(as_schedules, name="eta"), default=Constant(1.0))
     """How fast prices move, per window of episodes: one rate, or M + 1, of which the i-th holds once i objectives have
     settled."""
-    scaled: bool = eqx.field(static=True, default=True)
+    normalize_violation: bool = eqx.field(static=True, default=True)
     """Measure how far a level is from its floor in standard deviations of an episode's return, instead of in its own
     units: the same eta then fits objectives of any size."""
     damping: float = 0.0
     """Charge `1 + damping x lack` times the price, where the lack is how far a level is below its floor (negative above
     it): without, price and level chase each other round the point where several policies are worth the same."""
-    ceiling: float = 100.0
+    max_multiplier: float = 100.0
     """No price rises above this, times itself for every objective between it and the last but one: less important
     objectives always keep some weight, and more important ones can always outbid them."""
-    window: float = 100.0
+    stats_window_size: float = 100.0
     """Episodes that a level is averaged over."""
     patience: float = 200.0
     """An objective has settled when this many episodes showed no trend."""
@@ -90,9 +90,9 @@ class Dual(eqx.Module):
 
     def __check_init__(self):
         for name, given, least in (
-            ("window", self.window, 1),
+            ("window", self.stats_window_size, 1),
             ("patience", self.patience, 0),
-            ("ceiling", self.ceiling, 0),
+            ("ceiling", self.max_multiplier, 0),
             ("damping", self.damping, 0),
         ):
             if isinstance(given, int | float) and not given >= least:
@@ -129,7 +129,7 @@ class Dual(eqx.Module):
 
     def weights(self, state: State) -> Float[Array, " M"]:
         """Each objective's weight `c_i` in the combined gradient."""
-        charged = state.prices * jnp.maximum(0.0, 1.0 + self.damping * state.lack)
+        charged = state.multipliers * jnp.maximum(0.0, 1.0 + self.damping * state.lack)
         return lex.gradient_weights(self._beta(state), charged)
 
     def bend(
@@ -163,7 +163,7 @@ class Dual(eqx.Module):
         return state._replace(pulls=jax.tree.map(lambda leaf: leaf * cut.reshape(-1, *[1] * (leaf.ndim - 1)), moved))
 
     def _beta(self, state: State) -> Float[Array, " M"]:
-        m = state.prices.shape[0]
+        m = state.multipliers.shape[0]
         each = self.beta if isinstance(self.beta, tuple) else (self.beta,) * m
         beta = jnp.stack([jnp.asarray(one(state.time + 1), jnp.float32) for one in each])
         if self.sequential:  # only the first objective that has not settled moves on its own
@@ -175,8 +175,8 @@ class Dual(eqx.Module):
         """Take in the returns of the episodes that ended, let objectives settle, and move the prices."""
         state = self._average(state, sample)
         trend = jnp.abs(state.quick - state.slow)
-        noise = jnp.sqrt(state.spread * (0.5 + 0.125) / self.window)  # of the difference of the two averages
-        telling = state.seen > self.window  # before, both averages are over the same episodes
+        noise = jnp.sqrt(state.spread * (0.5 + 0.125) / self.stats_window_size)  # of the difference of the two averages
+        telling = state.seen > self.stats_window_size  # before, both averages are over the same episodes
         turn = self._turn(state, tolerance)
         still = 2 * noise + sample.drift * self._tolerance(state.quick, tolerance, state.time + 1)
         calm = jnp.where((trend <= still) & telling & turn, state.calm + sample.episodes, 0.0)
@@ -187,16 +187,16 @@ class Dual(eqx.Module):
         )
         tau = self._tolerance(floor, tolerance, state.time + 1)
         level = state.quick + sample.change
-        unit = jnp.maximum(jnp.sqrt(state.spread) + tau, 1e-6) if self.scaled else jnp.ones_like(tau)
-        rate = self._rate(settled, state.time + 1) * sample.episodes / self.window / unit
+        unit = jnp.maximum(jnp.sqrt(state.spread) + tau, 1e-6) if self.normalize_violation else jnp.ones_like(tau)
+        rate = self._rate(settled, state.time + 1) * sample.episodes / self.stats_window_size / unit
         m = floor.shape[0]
-        ceiling = self.ceiling ** jnp.maximum(m - 1 - jnp.arange(m), 1)
-        prices = jnp.minimum(lex.dual_ascent(state.prices, rate, floor - tau, level), ceiling)
+        ceiling = self.max_multiplier ** jnp.maximum(m - 1 - jnp.arange(m), 1)
+        multipliers = jnp.minimum(lex.dual_ascent(state.multipliers, rate, floor - tau, level), ceiling)
         return state._replace(
             calm=calm,
             settled=settled,
             floor=floor,
-            prices=jnp.where(settled, prices, 0.0),
+            multipliers=jnp.where(settled, multipliers, 0.0),
             lack=(floor - tau - level) / unit,
             time=state.time + 1,
         )
@@ -207,7 +207,7 @@ class Dual(eqx.Module):
         What is reached while a more important objective is below its floor cannot be kept once that is mended.
         """
         tau = self._tolerance(state.floor, tolerance, state.time + 1)
-        error = jnp.sqrt(state.spread * 0.125 / self.window)
+        error = jnp.sqrt(state.spread * 0.125 / self.stats_window_size)
         holds = state.settled & (state.slow >= state.floor - tau - 2 * error)
         return jnp.concatenate([jnp.ones(1, bool), jnp.cumprod(holds.astype(jnp.int32)).astype(bool)[:-1]])
 
@@ -221,7 +221,7 @@ class Dual(eqx.Module):
         count = sample.episodes
         seen = state.seen + count
         here = sample.total / jnp.maximum(count, 1.0)
-        quick, slow = (share(count, seen, times * self.window) for times in (1, 4))
+        quick, slow = (share(count, seen, times * self.stats_window_size) for times in (1, 4))
         middle = jnp.where(state.seen > 0, state.slow, here)
         parts = (sample.squares / jnp.maximum(count, 1.0), 2 * here * middle, middle**2)
         square, product, centre = once(parts, count >= 0)  # so that every loop rounds them alike
@@ -268,9 +268,9 @@ class Sample(NamedTuple):
     """How much of its tolerance a level may move in a window and still count as calm."""
 
 
-def from_episodes(passage: Passage) -> Sample:
+def from_episodes(episode_stats: EpisodeStats) -> Sample:
     """The discounted returns of the episodes that ended."""
-    return Sample(passage.episodes, passage.total, passage.squares)
+    return Sample(episode_stats.episodes, episode_stats.total, episode_stats.squares)
 
 
 def from_critic(value: Float[Array, "T N M"], first: Bool[Array, "T N"]) -> Sample:
@@ -291,9 +291,9 @@ def from_rewards(reward: Float[Array, "T N M"]) -> Sample:
 def metrics(state: State, weights: Float[Array, " M"]) -> dict[str, Array]:
     """What is worth watching, one number per objective."""
     return {
-        "level": state.quick,
-        "floor": state.floor,
-        "price": state.prices,
-        "weight": weights,
-        "settled": state.settled.astype(jnp.float32),
+        "return_estimate": state.quick,
+        "threshold": state.floor,
+        "multiplier": state.multipliers,
+        "gradient_weight": weights,
+        "converged": state.settled.astype(jnp.float32),
     }

@@ -115,7 +115,7 @@ def softmax(
     return weight / xp.sum(weight, axis=-1, keepdims=True)
 
 
-def gradient_weights(beta: Float[Arr, " M"], prices: Float[Arr, " M"]) -> Float[Arr, " M"]:
+def gradient_weights(beta: Float[Arr, " M"], multipliers: Float[Arr, " M"]) -> Float[Arr, " M"]:
     """How much each objective's gradient counts in the one combined step of a policy-based learner:
 
         c_i = beta_i + lambda_i * sum_{j>i} beta_j
@@ -126,20 +126,20 @@ def gradient_weights(beta: Float[Arr, " M"], prices: Float[Arr, " M"]) -> Float[
     xp = beta.__array_namespace__()
     from_here_on = xp.flip(xp.cumsum(xp.flip(beta, axis=-1), axis=-1), axis=-1)
     later = xp.concatenate([from_here_on[..., 1:], xp.zeros_like(beta[..., :1])], axis=-1)
-    return beta + prices * later
+    return beta + multipliers * later
 
 
 def dual_ascent(
-    prices: Float[Arr, " M"], rate: Arr | float, floor: Float[Arr, " M"], level: Float[Arr, " M"]
+    multipliers: Float[Arr, " M"], rate: Arr | float, floor: Float[Arr, " M"], level: Float[Arr, " M"]
 ) -> Float[Arr, " M"]:
     """The prices after one step: `lambda_j <- max(0, lambda_j + eta (k_j - tau_j - J_j))`, with `floor = k_j - tau_j`.
 
     A price rises while its objective is below its floor and falls while it is above. The last objective restricts
     nobody: its price stays 0.
     """
-    xp = prices.__array_namespace__()
-    moved = prices + rate * (floor - level)
-    restricts = xp.arange(prices.shape[-1]) < prices.shape[-1] - 1
+    xp = multipliers.__array_namespace__()
+    moved = multipliers + rate * (floor - level)
+    restricts = xp.arange(multipliers.shape[-1]) < multipliers.shape[-1] - 1
     return xp.where(restricts & (moved > 0), moved, xp.zeros_like(moved))
 
 

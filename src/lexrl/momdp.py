@@ -161,14 +161,14 @@ def from_outcomes(
 
 
 def random_momdp(
-    seed: int,
-    states: int = 256,
-    actions: int = 4,
-    objectives: int = 2,
+    momdp_seed: int,
+    num_states: int = 256,
+    num_actions: int = 4,
+    num_signals: int = 2,
     *,
     gamma: float | int | Sequence[float] | Float[np.ndarray, " M"] = 0.9,
-    successors: int | None = None,
-    ties: float = 0.0,
+    num_successors: int | None = None,
+    tie_fraction: float = 0.0,
     episodic: bool = False,
 ) -> MOMDP:
     """A random MOMDP as in the paper's scaling experiment.
@@ -177,38 +177,40 @@ def random_momdp(
     rewards are uniform in [-1, 1] for each (s, a, s').
 
     Args:
-        seed: everything follows from it.
-        states, actions, objectives: the sizes.
-        gamma: one discount for all objectives, or one each.
-        successors: so many successors for each (s, a) instead of a random density; keeps large ones sparse.
-        ties: share of states in which the most important objectives cannot tell the actions apart. A random MOMDP has
-            a unique best policy for objective 1 almost surely, so without this the others have nothing to decide. In
-            such a state all actions lead to the same successors, and the first k objectives, k uniform in 1 .. M-1,
-            pay the same for each of them.
+        momdp_seed: everything follows from it.
+        num_states, num_actions, num_signals: the sizes.
+        gamma: one discount for all signals, or one each.
+        num_successors: so many successors for each (s, a) instead of a random density; keeps large ones sparse.
+        tie_fraction: share of states in which the most important objectives cannot tell the actions apart. A random
+            MOMDP has a unique best policy for objective 1 almost surely, so without this the others have nothing to
+            decide. In such a state all actions lead to the same successors, and the first k objectives, k uniform
+            in 1 .. M-1, pay the same for each of them.
         episodic: the last state is terminal, and every (s, a) leads there with probability at least 0.05.
     """
-    rng = np.random.default_rng(seed)
-    n_rows = states * actions
-    if successors is None:
-        mask = rng.random((n_rows, states)) < rng.random((n_rows, 1))
-        mask[np.arange(n_rows), rng.integers(states, size=n_rows)] = True
+    rng = np.random.default_rng(momdp_seed)
+    n_rows = num_states * num_actions
+    if num_successors is None:
+        mask = rng.random((n_rows, num_states)) < rng.random((n_rows, 1))
+        mask[np.arange(n_rows), rng.integers(num_states, size=n_rows)] = True
         rows, columns = np.nonzero(mask)
     else:
-        rows = np.repeat(np.arange(n_rows), min(successors, states))
-        columns = np.concatenate([_sample(rng, states, min(successors, states)) for _ in range(n_rows)])
+        rows = np.repeat(np.arange(n_rows), min(num_successors, num_states))
+        columns = np.concatenate([_sample(rng, num_states, min(num_successors, num_states)) for _ in range(n_rows)])
     weights = 1.0 - rng.random(len(rows))  # in (0, 1]: a chosen successor is a possible one
-    rewards = rng.uniform(-1.0, 1.0, (len(rows), objectives))
-    if ties > 0 and objectives > 1:
-        rows, columns, weights, rewards = _plant_ties(rng, rows, columns, weights, rewards, states, actions, ties)
-    matrix = sp.csr_array((weights, (rows, columns)), shape=(n_rows, states))
+    rewards = rng.uniform(-1.0, 1.0, (len(rows), num_signals))
+    if tie_fraction > 0 and num_signals > 1:
+        rows, columns, weights, rewards = _plant_ties(
+            rng, rows, columns, weights, rewards, num_states, num_actions, tie_fraction
+        )
+    matrix = sp.csr_array((weights, (rows, columns)), shape=(n_rows, num_states))
     totals = np.asarray(matrix.sum(axis=1))
     probabilities = weights / totals[rows]
     if episodic:
-        rows, columns, probabilities, rewards = _with_exit(rows, columns, probabilities, rewards, states)
+        rows, columns, probabilities, rewards = _with_exit(rows, columns, probabilities, rewards, num_states)
     order = np.lexsort((columns, rows))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
-    matrix = sp.csr_array((probabilities[order], columns[order], indptr), shape=(n_rows, states))
-    return from_outcomes(matrix, rewards[order], actions, gamma, terminal=[states - 1] if episodic else None)
+    matrix = sp.csr_array((probabilities[order], columns[order], indptr), shape=(n_rows, num_states))
+    return from_outcomes(matrix, rewards[order], num_actions, gamma, terminal=[num_states - 1] if episodic else None)
 
 
 def _sample(rng: np.random.Generator, n: int, k: int) -> np.ndarray:

@@ -54,27 +54,27 @@ def mlp(
     key: Array,
     observation: Discrete | Box,
     shape: tuple[int, ...],
-    hidden: Sequence[int],
+    hidden_sizes: Sequence[int],
     *,
     activation: Activation = "tanh",
-    bias: bool = True,
+    use_bias: bool = True,
     last: float | Array = 1.0,
 ) -> MLP:
     """A new network: weights normal with variance 1 / inputs, biases 0; `last` scales the last layer's weights.
 
-    A network without hidden layers starts at 0: what it has not seen, it has no opinion of.
+    A network without hidden_sizes layers starts at 0: what it has not seen, it has no opinion of.
     """
-    last = last if hidden else 0.0
+    last = last if hidden_sizes else 0.0
     seen = None if isinstance(observation, Discrete) else observation.shape
     inputs = observation.n if isinstance(observation, Discrete) else math.prod(observation.shape)
-    sizes = (inputs, *hidden, math.prod(shape))
+    sizes = (inputs, *hidden_sizes, math.prod(shape))
     keys = jax.random.split(key, len(sizes) - 1)
     weights = []
     for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
         size = 1.0 if seen is None and i == 0 else fan_in**-0.5  # of a one-hot vector only one entry comes in
         scale = size * (last if i == len(sizes) - 2 else 1.0)
         weights.append(scale * jax.random.normal(keys[i], (fan_in, fan_out)))
-    biases = tuple(jnp.zeros(size) for size in sizes[1:]) if bias else ()
+    biases = tuple(jnp.zeros(size) for size in sizes[1:]) if use_bias else ()
     return MLP(tuple(weights), biases, activation, seen, shape)
 
 
@@ -105,24 +105,47 @@ class Actor(eqx.Module):
 
 
 def actor(
-    key: Array, spec: Spec, hidden: Sequence[int], *, activation: Activation, bias: bool, squash: bool, spread: Any
+    key: Array,
+    spec: Spec,
+    hidden_sizes: Sequence[int],
+    *,
+    activation: Activation,
+    use_bias: bool,
+    squash_output: bool,
+    spread: Any,
 ) -> Actor:
     """A new policy for a world, nearly uniform (or centred) at first."""
     small = 0.01
-    if isinstance(spec.action, Discrete):
-        net = mlp(key, spec.observation, (spec.action.n,), hidden, activation=activation, bias=bias, last=small)
+    if isinstance(spec.action_space, Discrete):
+        net = mlp(
+            key,
+            spec.observation_space,
+            (spec.action_space.n,),
+            hidden_sizes,
+            activation=activation,
+            use_bias=use_bias,
+            last=small,
+        )
         return Actor(net, None, None)
-    if len(spec.action.shape) != 1:
-        raise InputError(f"Actions are arrays of shape {spec.action.shape}; a policy here answers with a vector.")
-    bounds = (float(spec.action.low), float(spec.action.high))
-    if squash and not all(map(math.isfinite, bounds)):
+    if len(spec.action_space.shape) != 1:
+        raise InputError(f"Actions are arrays of shape {spec.action_space.shape}; a policy here answers with a vector.")
+    bounds = (float(spec.action_space.low), float(spec.action_space.high))
+    if squash_output and not all(map(math.isfinite, bounds)):
         raise InputError(f"Actions lie in {bounds}; squashing needs finite bounds: leave them free instead.")
-    net = mlp(key, spec.observation, spec.action.shape, hidden, activation=activation, bias=bias, last=small)
-    log_std = jnp.full(spec.action.shape, jnp.log(spread))
-    return Actor(net, log_std, bounds if squash else None)
+    net = mlp(
+        key,
+        spec.observation_space,
+        spec.action_space.shape,
+        hidden_sizes,
+        activation=activation,
+        use_bias=use_bias,
+        last=small,
+    )
+    log_std = jnp.full(spec.action_space.shape, jnp.log(spread))
+    return Actor(net, log_std, bounds if squash_output else None)
 
 
-class Memory(NamedTuple):
+class OptState(NamedTuple):
     """What the optimiser remembers of earlier gradients."""
 
     moments: Any
@@ -136,19 +159,19 @@ class Optimiser(eqx.Module):
     longest: float = 0.5
     """A longer gradient is shortened to this length; 0: never."""
 
-    def start(self, parameters: Any) -> Memory:
-        return Memory(optax.scale_by_adam(eps=1e-5).init(parameters) if self.method == "adam" else ())
+    def start(self, parameters: Any) -> OptState:
+        return OptState(optax.scale_by_adam(eps=1e-5).init(parameters) if self.method == "adam" else ())
 
-    def step(self, parameters: Any, gradient: Any, memory: Memory, rate: Any) -> tuple[Any, Memory]:
+    def step(self, parameters: Any, gradient: Any, opt_state: OptState, rate: Any) -> tuple[Any, OptState]:
         """The parameters after a step of size `rate` *down* the gradient."""
         length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
         cut = jnp.where((self.longest > 0) & (length > self.longest), self.longest / length, 1.0)
-        moments: Any = memory.moments
+        moments: Any = opt_state.moments
         direction = jax.tree.map(lambda leaf: leaf * cut, gradient)
         if self.method == "adam":
             direction, moments = optax.scale_by_adam(eps=1e-5).update(direction, moments)
         moved = jax.tree.map(lambda old, change: old - rate * change, parameters, direction)
-        return moved, Memory(moments)
+        return moved, OptState(moments)
 
 
 def minibatches(key: Array, size: int, epochs: int, parts: int) -> Array:

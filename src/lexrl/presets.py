@@ -19,8 +19,8 @@ from lexrl.algorithms import (
     PPO,
     RCPO,
     ApproPO,
-    Multipliers,
     Networks,
+    PIDLagrangian,
     PPOLagrangian,
     Random,
     VaRAC,
@@ -55,8 +55,8 @@ CART_SAFE = Limits("cost <= 10", "reward in 90..350, cost in 0..10", "cost <= 10
 GRID_NAV = Limits("cost <= 5", "reward in 90..100, cost in 0..5", "cost <= 5 with 0.95")
 
 SAFE, REWARD = "min cost > max reward", "max reward"
-SMALL = Networks(hidden=(24, 24))
-TABLE = Networks(hidden=(), bias=False)
+SMALL = Networks(hidden_sizes=(24, 24))
+TABLE = Networks(hidden_sizes=(), use_bias=False)
 
 
 def _paper_cart_safe() -> dict[str, Preset]:
@@ -73,13 +73,22 @@ def _paper(
     networks: Networks, told: Limits, rate: float, every: int, slack: Relative, episodes: int
 ) -> dict[str, Preset]:
     on_policy: dict[str, Any] = {
-        "worlds": 1, "rollout": every, "networks": networks, "rate": rate, "critic_rate": rate
+        "num_envs": 1, "num_steps": every, "networks": networks, "learning_rate": rate, "critic_learning_rate": rate
     }  # fmt: skip
-    proximal: dict[str, Any] = on_policy | {"surrogate": "penalised", "minibatches": 1}
+    proximal: dict[str, Any] = on_policy | {"surrogate": "kl_penalty", "num_minibatches": 1}
     replayed: dict[str, Any] = {
-        "worlds": 1, "rollout": every, "batch": every, "updates": 1, "capacity": 100_000, "warmup": every, "period": 0,
-        "hidden": networks.hidden, "bias": networks.bias, "rate": rate, "epsilon": 0.05,
-    }  # fmt: skip
+        "num_envs": 1,
+        "num_steps": every,
+        "batch_size": every,
+        "gradient_steps": 1,
+        "buffer_size": 100_000,
+        "learning_starts": every,
+        "target_update_interval": 0,
+        "hidden_sizes": networks.hidden_sizes,
+        "use_bias": networks.use_bias,
+        "learning_rate": rate,
+        "epsilon": 0.05,
+    }
     return {
         "lppo": Preset(LPPO(tolerance=slack, **proximal), {}, SAFE, 100_000),
         "la2c": Preset(LA2C(tolerance=slack, **on_policy), {}, SAFE, 100_000),
@@ -87,38 +96,58 @@ def _paper(
         "ppo": Preset(PPO(**proximal), {}, REWARD, 100_000),
         "a2c": Preset(A2C(**on_policy), {}, REWARD, 100_000),
         "dqn": Preset(DQN(**replayed), {}, REWARD, 100_000),
-        "rcpo": Preset(RCPO(limit=told.limit, **on_policy), {}, SAFE, 100_000),
-        "ppo-lagrangian": Preset(PPOLagrangian(limit=told.limit, **proximal), {}, SAFE, 100_000),
-        "var-ac": Preset(VaRAC(chance=told.chance, **on_policy), {}, SAFE, 100_000),
-        "appropo": Preset(ApproPO(box=told.box, every=episodes, oracle=DQN(**replayed)), {}, SAFE, 100_000),
+        "rcpo": Preset(RCPO(constraints=told.limit, **on_policy), {}, SAFE, 100_000),
+        "ppo-lagrangian": Preset(PPOLagrangian(constraints=told.limit, **proximal), {}, SAFE, 100_000),
+        "var-ac": Preset(VaRAC(chance_constraints=told.chance, **on_policy), {}, SAFE, 100_000),
+        "appropo": Preset(
+            ApproPO(target_set=told.box, episodes_per_update=episodes, oracle=DQN(**replayed)), {}, SAFE, 100_000
+        ),
         "random": Preset(Random(), {}, SAFE, 100_000),
     }
 
 
 def _tuned_cart_safe() -> dict[str, Preset]:
-    world = {"trigonometric": True}
+    world = {"observe_cos_sin": True}
     prices = Dual(beta=(1.0, 0.3), eta=0.3, damping=2.0)
     proximal: dict[str, Any] = {
-        "worlds": 32, "rollout": 64, "networks": SMALL, "trace": 0.97, "rate": Linear(5e-3, 5e-5, 2_900.0),
-        "critic_rate": Linear(2e-3, 1e-4, 2_900.0),
-    }  # fmt: skip
+        "num_envs": 32,
+        "num_steps": 64,
+        "networks": SMALL,
+        "gae_lambda": 0.97,
+        "learning_rate": Linear(5e-3, 5e-5, 2_900.0),
+        "critic_learning_rate": Linear(2e-3, 1e-4, 2_900.0),
+    }
     on_policy: dict[str, Any] = {
-        "worlds": 16, "rollout": 64, "networks": SMALL, "trace": 0.98, "rate": Linear(3e-3, 6e-5, 10_000.0),
-        "critic_rate": 3e-3,
-    }  # fmt: skip
+        "num_envs": 16,
+        "num_steps": 64,
+        "networks": SMALL,
+        "gae_lambda": 0.98,
+        "learning_rate": Linear(3e-3, 6e-5, 10_000.0),
+        "critic_learning_rate": 3e-3,
+    }
     replayed: dict[str, Any] = {
-        "worlds": 8, "rollout": 4, "batch": 64, "updates": 4, "period": 100, "double": True, "capacity": 1_536_000,
-        "rate": Linear(3e-4, 5e-6, 190_000.0), "epsilon": Linear(1.0, 0.05, 100_000.0),
-    }  # fmt: skip
+        "num_envs": 8,
+        "num_steps": 4,
+        "batch_size": 64,
+        "gradient_steps": 4,
+        "target_update_interval": 800,
+        "double_q": True,
+        "buffer_size": 1_536_000,
+        "learning_rate": Linear(3e-4, 5e-6, 190_000.0),
+        "epsilon": Linear(1.0, 0.05, 100_000.0),
+    }
     return {
         "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
         "la2c": Preset(LA2C(tolerance=(0.05, 0.0), dual=prices, **on_policy), world, SAFE, 10_000_000),
         "ldqn": Preset(
-            LDQN(gamma=(0.96, 0.99), tolerance=(0.25, 0.0), scale=(20.0, 100.0), **replayed), world, SAFE, 1_500_000
+            LDQN(gamma=(0.96, 0.99), tolerance=(0.25, 0.0), return_scale=(20.0, 100.0), **replayed),
+            world,
+            SAFE,
+            1_500_000,
         ),
         "ppo": Preset(PPO(**proximal), world, REWARD, 6_000_000),
         "a2c": Preset(A2C(**on_policy), world, REWARD, 10_000_000),
-        "dqn": Preset(DQN(scale=100.0, **replayed), world, REWARD, 1_500_000),
+        "dqn": Preset(DQN(return_scale=100.0, **replayed), world, REWARD, 1_500_000),
         **_limited_cart_safe(world, proximal, on_policy, replayed),
         "random": Preset(Random(), world, SAFE, 100_000),
     }
@@ -129,24 +158,27 @@ def _limited_cart_safe(
 ) -> dict[str, Preset]:
     """Learners that are told limits need fewer steps than the others: their rates fall sooner."""
     limit, box, chance = CART_SAFE
-    plain: dict[str, Any] = on_policy | {"rate": Linear(3e-3, 6e-5, 1_950.0)}
-    risky: dict[str, Any] = on_policy | {"rate": Linear(3e-3, 6e-5, 3_900.0)}
-    quick: dict[str, Any] = proximal | {"rate": Linear(5e-3, 5e-5, 730.0), "critic_rate": Linear(2e-3, 1e-4, 730.0)}
+    plain: dict[str, Any] = on_policy | {"learning_rate": Linear(3e-3, 6e-5, 1_950.0)}
+    risky: dict[str, Any] = on_policy | {"learning_rate": Linear(3e-3, 6e-5, 3_900.0)}
+    quick: dict[str, Any] = proximal | {
+        "learning_rate": Linear(5e-3, 5e-5, 730.0),
+        "critic_learning_rate": Linear(2e-3, 1e-4, 730.0),
+    }
     oracle: dict[str, Any] = replayed | {
-        "updates": 8, "capacity": 512_000, "rate": 3e-4, "epsilon": Linear(1.0, 0.05, 30_000.0)
+        "gradient_steps": 8, "buffer_size": 512_000, "learning_rate": 3e-4, "epsilon": Linear(1.0, 0.05, 30_000.0)
     }  # fmt: skip
 
-    def prices(updates: float) -> Multipliers:
-        return Multipliers(eta=Linear(0.01, 0.001, updates), proportional=0.005, ceiling=5.0)
+    def prices(updates: float) -> PIDLagrangian:
+        return PIDLagrangian(ki=Linear(0.01, 0.001, updates), kp=0.005, max_multiplier=5.0)
 
-    broken = Multipliers(eta=Linear(30.0, 3.0, 3_900.0), ceiling=300.0)
-    mixture = ApproPO(box=box, every=8, kept=128, eta=0.02, oracle=DQN(**oracle))
+    broken = PIDLagrangian(ki=Linear(30.0, 3.0, 3_900.0), max_multiplier=300.0)
+    mixture = ApproPO(target_set=box, episodes_per_update=8, mixture_size=128, eta=0.02, oracle=DQN(**oracle))
     return {
-        "rcpo": Preset(RCPO(limit=limit, multipliers=prices(1_950.0), **plain), world, SAFE, 2_000_000),
+        "rcpo": Preset(RCPO(constraints=limit, lagrangian=prices(1_950.0), **plain), world, SAFE, 2_000_000),
         "ppo-lagrangian": Preset(
-            PPOLagrangian(limit=limit, multipliers=prices(730.0), **quick), world, SAFE, 1_500_000
+            PPOLagrangian(constraints=limit, lagrangian=prices(730.0), **quick), world, SAFE, 1_500_000
         ),
-        "var-ac": Preset(VaRAC(chance=chance, multipliers=broken, **risky), world, SAFE, 4_000_000),
+        "var-ac": Preset(VaRAC(chance_constraints=chance, lagrangian=broken, **risky), world, SAFE, 4_000_000),
         "appropo": Preset(mixture, world, SAFE, 1_000_000),
     }
 
@@ -155,29 +187,43 @@ def _tuned_grid_nav() -> dict[str, Preset]:
     """Tables. The prices are damped: with slack, the best policy is a mixture of two that are worth the same."""
     on_policy: dict[str, Any] = {"gamma": 0.95, "networks": TABLE}
     proximal: dict[str, Any] = on_policy | {
-        "worlds": 64, "rollout": 32, "trace": 0.99, "rate": Linear(1e-2, 1e-4, 4_000.0),
-        "critic_rate": Linear(5e-2, 2e-3, 4_000.0), "entropy": Linear(0.05, 0.0, 2_800.0),
+        "num_envs": 64, "num_steps": 32, "gae_lambda": 0.99, "learning_rate": Linear(1e-2, 1e-4, 4_000.0),
+        "critic_learning_rate": Linear(5e-2, 2e-3, 4_000.0), "ent_coef": Linear(0.05, 0.0, 2_800.0),
     }  # fmt: skip
     plain: dict[str, Any] = on_policy | {
-        "worlds": 32, "rollout": 16, "rate": Linear(3e-2, 1e-3, 3_900.0), "critic_rate": Linear(5e-2, 5e-3, 3_900.0),
-    }  # fmt: skip
+        "num_envs": 32,
+        "num_steps": 16,
+        "learning_rate": Linear(3e-2, 1e-3, 3_900.0),
+        "critic_learning_rate": Linear(5e-2, 5e-3, 3_900.0),
+    }
     replayed: dict[str, Any] = {
-        "worlds": 16, "rollout": 4, "batch": 64, "updates": 4, "period": 25, "double": True, "gamma": 0.95,
-        "rate": Linear(12.0, 0.0, 180_000.0), "epsilon": Linear(0.3, 0.1, 2_000_000.0), "hidden": (), "bias": False,
+        "num_envs": 16,
+        "num_steps": 4,
+        "batch_size": 64,
+        "gradient_steps": 4,
+        "target_update_interval": 400,
+        "double_q": True,
+        "gamma": 0.95,
+        "learning_rate": Linear(12.0, 0.0, 180_000.0),
+        "epsilon": Linear(0.3, 0.1, 2_000_000.0),
+        "hidden_sizes": (),
+        "use_bias": False,
         "optimiser": Optimiser("sgd", longest=0.0),
-    }  # fmt: skip
+    }
     prices = Dual(sequential=True, damping=16.0, eta=Linear(0.3, 0.03, 4_000.0), patience=1_000.0)
     return {
         "lppo": Preset(LPPO(tolerance=0.0, dual=prices, **proximal), {}, SAFE, 8_000_000),
         "la2c": Preset(LA2C(tolerance=0.0, dual=Dual(beta=(1.0, 0.1), eta=0.3), **plain), {}, SAFE, 2_000_000),
-        "ldqn": Preset(LDQN(tolerance=(1e-4, 0.0), scale=(5.0, 100.0), **replayed), {}, SAFE, 3_000_000),
+        "ldqn": Preset(LDQN(tolerance=(1e-4, 0.0), return_scale=(5.0, 100.0), **replayed), {}, SAFE, 3_000_000),
         "ppo": Preset(PPO(**proximal), {}, REWARD, 8_000_000),
         "a2c": Preset(A2C(**plain), {}, REWARD, 2_000_000),
-        "dqn": Preset(DQN(scale=100.0, **replayed), {}, REWARD, 3_000_000),
-        "rcpo": Preset(RCPO(limit=GRID_NAV.limit, **plain), {}, SAFE, 2_000_000),
-        "ppo-lagrangian": Preset(PPOLagrangian(limit=GRID_NAV.limit, **proximal), {}, SAFE, 8_000_000),
-        "var-ac": Preset(VaRAC(chance=GRID_NAV.chance, **plain), {}, SAFE, 2_000_000),
-        "appropo": Preset(ApproPO(box=GRID_NAV.box, every=8, oracle=DQN(**replayed)), {}, SAFE, 3_000_000),
+        "dqn": Preset(DQN(return_scale=100.0, **replayed), {}, REWARD, 3_000_000),
+        "rcpo": Preset(RCPO(constraints=GRID_NAV.limit, **plain), {}, SAFE, 2_000_000),
+        "ppo-lagrangian": Preset(PPOLagrangian(constraints=GRID_NAV.limit, **proximal), {}, SAFE, 8_000_000),
+        "var-ac": Preset(VaRAC(chance_constraints=GRID_NAV.chance, **plain), {}, SAFE, 2_000_000),
+        "appropo": Preset(
+            ApproPO(target_set=GRID_NAV.box, episodes_per_update=8, oracle=DQN(**replayed)), {}, SAFE, 3_000_000
+        ),
         "random": Preset(Random(), {}, SAFE, 100_000),
     }
 
@@ -220,9 +266,9 @@ def shortened(found: Preset, share: float) -> Preset:
             return dataclasses.replace(learner, oracle=smaller(learner.oracle))
         if not isinstance(learner, DQN | LDQN):
             return learner
-        block = learner.rollout * learner.worlds
+        block = learner.num_steps * learner.num_envs
         return dataclasses.replace(
-            learner, capacity=min(learner.capacity, -(-max(steps, learner.warmup) // block) * block)
+            learner, buffer_size=min(learner.buffer_size, -(-max(steps, learner.learning_starts) // block) * block)
         )
 
     algorithm = jax.tree.map(shorter, found.algorithm, is_leaf=lambda part: isinstance(part, Linear))

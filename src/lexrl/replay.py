@@ -27,9 +27,9 @@ def empty(spec: Spec, capacity: int) -> Replay:
     def rows(space: Any) -> Array:
         return jnp.zeros((capacity,), jnp.int32) if isinstance(space, Discrete) else jnp.zeros((capacity, *space.shape))
 
-    seen = rows(spec.observation)
+    seen = rows(spec.observation_space)
     reward = jnp.zeros((capacity, len(spec.objectives)))
-    kept = Transition(seen, rows(spec.action), reward, jnp.zeros(capacity), seen, jnp.zeros(capacity, bool))
+    kept = Transition(seen, rows(spec.action_space), reward, jnp.zeros(capacity), seen, jnp.zeros(capacity, bool))
     return Replay(kept, jnp.int32(0))
 
 

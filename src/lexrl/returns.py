@@ -28,7 +28,7 @@ def advantages(
     errors: Float[Array, "T N M"],
     last: Bool[Array, "T N"],
     gamma: Float[Array, " M"],
-    trace: Float[Array, ""] | float,
+    gae_lambda: Float[Array, ""] | float,
 ) -> Float[Array, "T N M"]:
     """Generalised advantages: `A_t = delta_t + gamma_i trace A_{t+1}`, where nothing is carried over an episode's end.
 
@@ -37,13 +37,13 @@ def advantages(
 
     def back(later: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
         error, ended = now
-        here = error + gamma * trace * jnp.where(ended[:, None], 0.0, later)
+        here = error + gamma * gae_lambda * jnp.where(ended[:, None], 0.0, later)
         return here, here
 
     return jax.lax.scan(back, jnp.zeros(errors.shape[1:]), (errors, last), reverse=True)[1]
 
 
-class Track(NamedTuple):
+class EpisodeTracker(NamedTuple):
     """Where each of N worlds is in its episode."""
 
     age: Int[Array, " N"]
@@ -54,7 +54,7 @@ class Track(NamedTuple):
     """Discounted sum of rewards since the episode began."""
 
 
-class Passage(NamedTuple):
+class EpisodeStats(NamedTuple):
     """What a rollout did to the episodes it is part of."""
 
     first: Bool[Array, "T N"]
@@ -73,29 +73,34 @@ class Passage(NamedTuple):
     """Sum of their lengths."""
 
 
-def new_track(worlds: int, objectives: int) -> Track:
+def init_tracker(worlds: int, objectives: int) -> EpisodeTracker:
     """Every world at the beginning of an episode."""
-    return Track(jnp.zeros(worlds, jnp.int32), jnp.ones((worlds, objectives)), jnp.zeros((worlds, objectives)))
+    return EpisodeTracker(jnp.zeros(worlds, jnp.int32), jnp.ones((worlds, objectives)), jnp.zeros((worlds, objectives)))
 
 
-def follow(
-    track: Track, reward: Float[Array, "T N M"], last: Bool[Array, "T N"], gamma: Float[Array, " M"]
-) -> tuple[Track, Passage]:
+def track_episodes(
+    episode_tracker: EpisodeTracker, reward: Float[Array, "T N M"], last: Bool[Array, "T N"], gamma: Float[Array, " M"]
+) -> tuple[EpisodeTracker, EpisodeStats]:
     """Follow the episodes through a rollout."""
 
-    def step(track: Track, now: tuple[Array, Array]) -> tuple[Track, tuple[Array, ...]]:
+    def step(episode_tracker: EpisodeTracker, now: tuple[Array, Array]) -> tuple[EpisodeTracker, tuple[Array, ...]]:
         paid, ended = now
-        earned = track.earned + track.weight * paid
-        age = track.age + 1
-        seen = (track.age == 0, track.weight, jnp.where(ended[:, None], earned, 0.0), jnp.where(ended, age, 0))
+        earned = episode_tracker.earned + episode_tracker.weight * paid
+        age = episode_tracker.age + 1
+        seen = (
+            episode_tracker.age == 0,
+            episode_tracker.weight,
+            jnp.where(ended[:, None], earned, 0.0),
+            jnp.where(ended, age, 0),
+        )
         here = ended[:, None]
-        following = Track(
-            jnp.where(ended, 0, age), jnp.where(here, 1.0, track.weight * gamma), jnp.where(here, 0.0, earned)
+        following = EpisodeTracker(
+            jnp.where(ended, 0, age), jnp.where(here, 1.0, episode_tracker.weight * gamma), jnp.where(here, 0.0, earned)
         )
         return following, seen
 
-    track, (first, weight, earned, length) = jax.lax.scan(step, track, (reward, last))
-    return track, Passage(
+    episode_tracker, (first, weight, earned, length) = jax.lax.scan(step, episode_tracker, (reward, last))
+    return episode_tracker, EpisodeStats(
         first=first,
         weight=weight,
         earned=earned,

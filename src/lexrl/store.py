@@ -264,7 +264,7 @@ def read_curves(
             )
         shape = (len(steps), len(seeds)) if None in each else (len(steps), len(seeds), len(objectives))
         metrics[name] = np.array([values[at] for at in wanted]).reshape(shape)
-    if "return" not in metrics:
+    if "episode_return" not in metrics:
         raise Damaged(f"The file {str(path)!r} is damaged: it has no 'return'.")
     return np.array(steps), metrics
 

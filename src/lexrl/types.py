@@ -32,15 +32,15 @@ class Box(NamedTuple):
 class Spec(NamedTuple):
     """All that an algorithm may know of a world. `objectives` names the signals, in the order of the last axis."""
 
-    observation: Discrete | Box
-    action: Discrete | Box
+    observation_space: Discrete | Box
+    action_space: Discrete | Box
     objectives: tuple[str, ...]
-    max_steps: int
+    max_episode_steps: int
     signs: tuple[int, ...] = ()
     """-1 for each objective that an order has turned round (a cost), else 1; empty: none is."""
 
 
-Numbers = Any
+AnyArray = Any
 """An array: JAX's in the compiled loop, NumPy's on the host."""
 
 
@@ -51,23 +51,23 @@ class Step(NamedTuple):
     """
 
     state: State
-    obs: Numbers
-    signals: Numbers
-    discount: Numbers
+    obs: AnyArray
+    signals: AnyArray
+    discount: AnyArray
 
 
 class Transition(NamedTuple):
     """What a learner learns from; a rollout has leading axes `[T, N]`."""
 
-    obs: Numbers
-    action: Numbers
-    reward: Numbers
+    obs: AnyArray
+    action: AnyArray
+    reward: AnyArray
     """`[..., M]`, already ordered and signed."""
-    discount: Numbers
+    discount: AnyArray
     """0 where the task ended, else 1: running out of time never stops a bootstrap."""
-    next_obs: Numbers
+    next_obs: AnyArray
     """The true successor, never the first observation of the next episode."""
-    last: Numbers
+    last: AnyArray
     """An episode ended here, for whatever reason."""
 
 
@@ -90,12 +90,12 @@ class Algorithm(Protocol):
     """
 
     @property
-    def rollout(self) -> int:
+    def num_steps(self) -> int:
         """Steps each world takes between two updates."""
         ...
 
     @property
-    def worlds(self) -> int:
+    def num_envs(self) -> int:
         """Worlds side by side that feed one learner."""
         ...
 

@@ -86,15 +86,17 @@ def test_units():
             off = point - jnp.array([30.0, 0.0])
             return jnp.array([30.0, 0.0]) + off / jnp.maximum(1.0, jnp.linalg.norm(off) / 5)
 
-    np.testing.assert_array_equal(ApproPO(box="reward in 90..350, cost in 0..10")._size(), [350, 10])
-    np.testing.assert_array_equal(ApproPO(box="reward in 0.1..0.5, cost in -7..0")._size(), [1, 7])
-    sizes = np.asarray(ApproPO(box=Ball())._size())
+    np.testing.assert_array_equal(ApproPO(target_set="reward in 90..350, cost in 0..10")._size(), [350, 10])
+    np.testing.assert_array_equal(ApproPO(target_set="reward in 0.1..0.5, cost in -7..0")._size(), [1, 7])
+    sizes = np.asarray(ApproPO(target_set=Ball())._size())
     assert sizes[0] == sizes[1] >= 30
 
 
 def test_every_policy_is_kept_with_the_same_chance():
     """Of 12 policies 3 are kept: each in a quarter of 2000 reservoirs, but for five standard deviations."""
-    learner = ApproPO(box="cost in 0..1", kept=3, oracle=DQN(hidden=(), capacity=64, warmup=32))
+    learner = ApproPO(
+        target_set="cost in 0..1", mixture_size=3, oracle=DQN(hidden_sizes=(), buffer_size=64, learning_starts=32)
+    )
     start = learner.init(SPEC, jax.random.key(0))
 
     def one(key):
@@ -125,10 +127,16 @@ class TestTheMixture:
         process = lexrl.momdp(
             moves, rewards, 1.0, initial=np.array([1.0, 0]), terminal=[1], objectives=("reward", "cost")
         )
-        world = lexrl.finite_world(process, max_steps=2)
-        oracle = DQN(worlds=4, rollout=4, hidden=(), bias=False, capacity=64, warmup=32)
-        result = lexrl.train(ApproPO(box="reward in 0..9", kept=2, oracle=oracle), world, "max reward > min cost",
-                             seeds=2, steps=64, chunks=1)  # fmt: skip
+        world = lexrl.finite_world(process, max_episode_steps=2)
+        oracle = DQN(num_envs=4, num_steps=4, hidden_sizes=(), use_bias=False, buffer_size=64, learning_starts=32)
+        result = lexrl.train(
+            ApproPO(target_set="reward in 0..9", mixture_size=2, oracle=oracle),
+            world,
+            "max reward > min cost",
+            seeds=2,
+            total_timesteps=64,
+            num_log_points=1,
+        )
 
         def planted(leaf):
             """Tables `[..., S, 1 x A]` that like action 1 in the first place and action 2 in the second."""
@@ -137,10 +145,10 @@ class TestTheMixture:
             flat[:, 0, :, 1] = flat[:, 1, :, 2] = 1
             return jnp.asarray(values)
 
-        learners = result.seats.learner
+        learners = result.train_states.agent
         assert (np.asarray(learners.turns) >= 2).all()
         learners = learners._replace(mixture=jax.tree.map(planted, learners.mixture))
-        object.__setattr__(result, "seats", result.seats._replace(learner=learners))
+        object.__setattr__(result, "train_states", result.train_states._replace(agent=learners))
         return result
 
     def test_a_part_plays_an_episode(self, result):
@@ -178,4 +186,4 @@ class TestTheMixture:
 
 def test_numbered_actions_only():
     with pytest.raises(lexrl.InputError, match="needs numbered actions"):
-        ApproPO(box="cost in 0..1").init(SPEC._replace(action=Box((1,), -1.0, 1.0)), jax.random.key(0))
+        ApproPO(target_set="cost in 0..1").init(SPEC._replace(action=Box((1,), -1.0, 1.0)), jax.random.key(0))

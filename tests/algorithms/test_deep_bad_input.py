@@ -14,7 +14,7 @@ from lexrl.schedules import Constant, Linear, Power
 from lexrl.tolerance import Absolute, Adaptive, Relative
 from lexrl.types import Box, Discrete, Spec
 
-CART, CAR = lexrl.cart_safe(max_steps=20), lexrl.mountain_car_safe(max_steps=20)
+CART, CAR = lexrl.cart_safe(max_episode_steps=20), lexrl.mountain_car_safe(max_episode_steps=20)
 BOTH = "min cost > max reward"
 ALL = {
     "PPO": lexrl.PPO, "A2C": lexrl.A2C, "DQN": lexrl.DQN, "LPPO": lexrl.LPPO, "LA2C": lexrl.LA2C, "LDQN": lexrl.LDQN,
@@ -70,9 +70,14 @@ class TestCounts:
     @pytest.mark.parametrize(("rollout", "worlds", "parts"), [(5, 3, 2), (8, 8, 3), (1, 1, 2)])
     def test_minibatches_that_do_not_divide_the_rollout(self, name, rollout, worlds, parts):
         said(
-            name, f"{rollout} steps in {worlds} worlds make {rollout * worlds} transitions",
-            f"{parts} minibatches do not divide", "change one", rollout=rollout, worlds=worlds, minibatches=parts,
-        )  # fmt: skip
+            name,
+            f"{rollout} steps in {worlds} worlds make {rollout * worlds} transitions",
+            f"{parts} minibatches do not divide",
+            "change one",
+            num_steps=rollout,
+            num_envs=worlds,
+            num_minibatches=parts,
+        )
 
     @pytest.mark.parametrize("name", Q_NETWORKS)
     @pytest.mark.parametrize(
@@ -81,18 +86,25 @@ class TestCounts:
     def test_a_buffer_that_blocks_do_not_fill(self, name, capacity, instead):
         said(
             name, f"{capacity} transitions", "blocks of 32 (4 steps in 8 worlds)", "multiple", f"such as {instead}",
-            capacity=capacity, warmup=0,
+            buffer_size=capacity, learning_starts=0,
         )  # fmt: skip
-        planned(name, capacity=int(instead), warmup=0)  # the advice is good
+        planned(name, buffer_size=int(instead), learning_starts=0)  # the advice is good
 
     @pytest.mark.parametrize("name", Q_NETWORKS)
     def test_a_double_learner_without_a_target_network(self, name):
-        said(name, "double learner needs a target network", "period is 0", "such as 500", double=True, period=0)
+        said(
+            name,
+            "needs a target network",
+            "target_update_interval is 0",
+            "such as 8000",
+            double_q=True,
+            target_update_interval=0,
+        )
 
     @pytest.mark.parametrize("name", Q_NETWORKS)
     def test_a_warmup_that_never_ends(self, name):
-        said(name, "begin after 65 transitions", "holds 64", capacity=64, warmup=65)
-        planned(name, capacity=64, warmup=64)
+        said(name, "begin after 65 transitions", "holds 64", buffer_size=64, learning_starts=65)
+        planned(name, buffer_size=64, learning_starts=64)
 
 
 class TestOneEach:
@@ -128,7 +140,7 @@ class TestOneEach:
 
     @pytest.mark.parametrize("name", LEXICOGRAPHIC)
     def test_the_right_number_passes(self, name):
-        more = {"scale": (1.0, 2.0), "update_tolerance": (0.1, 0.2)} if name == "LDQN" else {}
+        more = {"return_scale": (1.0, 2.0), "update_tolerance": (0.1, 0.2)} if name == "LDQN" else {}
         if name in ("LPPO", "LA2C"):
             more = {"dual": Dual(beta=(1.0, 0.5), eta=(1.0, 0.5, 0.1))}
         run = planned(name, gamma=(0.9, 0.8), tolerance=(0.1, Relative(0.2)), **more)
@@ -187,7 +199,7 @@ class TestObjectives:
 @pytest.mark.parametrize("rate", [-1e-3, float("nan")])
 @pytest.mark.parametrize("name", ALL)
 def test_negative_rates(name, rate):
-    said(name, "rate", f"{rate:g}", "0 or more", rate=rate)
+    said(name, "rate", f"{rate:g}", "0 or more", learning_rate=rate)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +213,7 @@ def test_negative_rates_are_named(name, what):
 @pytest.mark.parametrize("text", ["fast", "1e-3 to", "n^2", ""])
 @pytest.mark.parametrize("name", ALL)
 def test_rates_that_cannot_be_read(name, text):
-    said(name, f"{text!r} cannot be read", "write a number", rate=text)
+    said(name, f"{text!r} cannot be read", "write a number", learning_rate=text)
 
 
 class TestLimits:
@@ -227,14 +239,14 @@ class TestLimits:
     def test_a_box(self):
         for box, parts in (("risk in 0..3", ("names 'risk'", "'cost', 'reward'")), ("cost in 3..1", ("is empty",))):
             with pytest.raises(lexrl.InputError) as error:
-                plan(lexrl.ApproPO(box=box), CART, BOTH, seeds=1, steps=100)
+                plan(lexrl.ApproPO(target_set=box), CART, BOTH, seeds=1, steps=100)
             check(str(error.value), *parts)
 
     @pytest.mark.parametrize(
         ("settings", "part"),
         [
-            ({"every": 0}, "every is 0"),
-            ({"kept": 0}, "kept is 0"),
+            ({"episodes_per_update": 0}, "every is 0"),
+            ({"mixture_size": 0}, "kept is 0"),
             ({"kappa": 0.0}, "kappa is 0"),
             ({"eta": -1}, "eta is -1"),
         ],
@@ -250,7 +262,7 @@ class TestLimits:
 
     def test_only_one_that_is_there(self):
         with pytest.raises(lexrl.InputError) as error:
-            plan(lexrl.Only(lexrl.PPO(), "risk"), CART, BOTH, seeds=1, steps=100)
+            plan(lexrl.SingleObjective(lexrl.PPO(), "risk"), CART, BOTH, seeds=1, steps=100)
         check(str(error.value), "'risk' is to be learned", "'cost', 'reward'", "pick one")
 
 
@@ -279,7 +291,7 @@ class TestActions:
     def test_squashing_needs_bounds(self, name, bounds):
         spec = world_of(Box((2,), *bounds), name=name)
         with pytest.raises(lexrl.InputError) as error:
-            started(ALL[name](networks=Networks(squash=True)), spec)
+            started(ALL[name](networks=Networks(squash_output=True)), spec)
         check(str(error.value), "Actions lie in (", "inf", "squashing needs finite bounds", "leave them free")
         started(ALL[name](), spec)
 
@@ -300,25 +312,28 @@ class TestActions:
 
 @pytest.mark.parametrize("name", MINIBATCHES)
 def test_a_rollout_too_long_to_shuffle(name):
-    said(name, "65536 transitions", "too long to shuffle", "fewer steps or worlds", rollout=2**13, worlds=8)
-    ALL[name](rollout=2**16 - 1, worlds=1, minibatches=1)
+    said(name, "65536 transitions", "too long to shuffle", "fewer steps or worlds", num_steps=2**13, num_envs=8)
+    ALL[name](num_steps=2**16 - 1, num_envs=1, num_minibatches=1)
 
 
 RANGES = [
     *each(ALL, [("gamma", {"gamma": 1.5}), ("gamma", {"gamma": -0.1}), ("gamma", {"gamma": float("nan")})]),
     *each(LEXICOGRAPHIC, [("gamma", {"gamma": (0.9, 1.5)})]),
-    *each(ACTORS, [("trace", {"trace": 1.5}), ("trace", {"trace": -0.1})]),
+    *each(ACTORS, [("trace", {"gae_lambda": 1.5}), ("trace", {"gae_lambda": -0.1})]),
     *each(
         ACTORS,
         [
-            ("hidden", {"networks": lambda: Networks(hidden=(0,))}),
-            ("spread", {"networks": lambda: Networks(spread=0.0)}),
+            ("hidden", {"networks": lambda: Networks(hidden_sizes=(0,))}),
+            ("spread", {"networks": lambda: Networks(init_std=0.0)}),
         ],
     ),
-    *each(MINIBATCHES, [("clip", {"clip": 0.0}), ("clip", {"clip": -0.2})]),
-    *each(Q_NETWORKS, [("epsilon", {"epsilon": 1.5}), ("hidden", {"hidden": (0,)}), ("scale", {"scale": 0.0})]),
-    *each(Q_NETWORKS, [("period", {"period": -1}), ("warmup", {"warmup": -1})]),
-    *each(["LPPO", "LA2C", "Projection"], [("window", {"dual": lambda: Dual(window=0.0)})]),
+    *each(MINIBATCHES, [("clip", {"clip_range": 0.0}), ("clip", {"clip_range": -0.2})]),
+    *each(
+        Q_NETWORKS,
+        [("epsilon", {"epsilon": 1.5}), ("hidden", {"hidden_sizes": (0,)}), ("scale", {"return_scale": 0.0})],
+    ),
+    *each(Q_NETWORKS, [("period", {"target_update_interval": -1}), ("warmup", {"learning_starts": -1})]),
+    *each(["LPPO", "LA2C", "Projection"], [("window", {"dual": lambda: Dual(stats_window_size=0.0)})]),
     *each(["Projection"], [("eta", {"dual": Dual(eta=(1.0, 1.0))})]),
 ]
 
@@ -331,4 +346,4 @@ def test_numbers_where_they_make_no_sense(name, what, settings):
 
 @pytest.mark.parametrize("name", ["LA2C", "LPPO"])
 def test_differential_values_have_no_level(name):
-    said(name, "limit averages", 'use level="episodes"', average=True, level="critic")
+    said(name, "limit averages", 'use level="episodes"', average=True, return_estimate="critic")

@@ -33,10 +33,22 @@ def expected(chooser, valuer, rows):
 def test_one_step_towards_the_target(double, seed):
     rng = np.random.default_rng(seed)
     learner = lexrl.LDQN(
-        worlds=BATCH, rollout=1, batch=BATCH, updates=1, capacity=BATCH, warmup=BATCH, period=100, gamma=GAMMA,
-        tolerance=TAU, hidden=(), bias=False, rate=0.5, double=double, optimiser=Optimiser("sgd", longest=0.0),
-        scale=10.0,
-    )  # fmt: skip
+        num_envs=BATCH,
+        num_steps=1,
+        batch_size=BATCH,
+        gradient_steps=1,
+        buffer_size=BATCH,
+        learning_starts=BATCH,
+        target_update_interval=100 * BATCH,
+        gamma=GAMMA,
+        tolerance=TAU,
+        hidden_sizes=(),
+        use_bias=False,
+        learning_rate=0.5,
+        double_q=double,
+        optimiser=Optimiser("sgd", longest=0.0),
+        return_scale=10.0,
+    )
     own, older = rng.uniform(-1, 1, (2, STATES, M, ACTIONS)).astype(np.float32)
     flat = (STATES, M * ACTIONS)
     state = learner.init(SPEC, jax.random.key(0))

@@ -41,7 +41,7 @@ def double():
 SPECS = {
     "discrete": Spec(Box((2,)), Discrete(3), ("a", "b", "c"), 10),
     "continuous": Spec(Box((2,)), Box((2,), -1.0, 1.0), ("a", "b", "c"), 10),
-    "numbered": Spec(Discrete(4), Discrete(3), ("a", "b", "c"), 10),
+    "discrete_observations": Spec(Discrete(4), Discrete(3), ("a", "b", "c"), 10),
 }
 
 
@@ -49,7 +49,7 @@ SPECS = {
 def evidence(kind):
     """An actor far from uniform, rows from another policy near it, and advantages; all in float64."""
     rng, spec = np.random.default_rng(7), SPECS[kind]
-    networks = lexrl.Networks(hidden=(3,), optimiser=PLAIN)
+    networks = lexrl.Networks(hidden_sizes=(3,), optimiser=PLAIN)
     learner = networks.start(spec, KEY, 1)
     random = lambda scale: lambda leaf: jnp.asarray(scale * rng.normal(size=leaf.shape))  # noqa: E731
     actor = jax.tree.map(random(0.5), learner.actor)
@@ -59,9 +59,9 @@ def evidence(kind):
     obs = jnp.asarray(rng.integers(0, 4, B)) if kind == "numbered" else jnp.asarray(rng.normal(size=(B, 2)))
     action = jnp.asarray(rng.normal(size=(B, 2)) if kind == "continuous" else rng.integers(0, 3, B))
     policy = older(obs)
-    seen = ac.Evidence(
+    seen = ac.Batch(
         obs=obs, action=action, policy=policy, log_prob=policy.log_prob(action), value=(),
-        advantage=jnp.asarray(rng.normal(size=(B, M))), target=jnp.zeros((B, M)), passage=(),
+        advantage=jnp.asarray(rng.normal(size=(B, M))), target=jnp.zeros((B, M)), episode_stats=(),
     )  # fmt: skip
     learner = jax.tree.map(lambda leaf: leaf.astype(float) if leaf.dtype == jnp.float32 else leaf, learner)
     return networks, learner._replace(actor=actor, time=jnp.int32(1)), seen
@@ -138,7 +138,7 @@ class TestFiniteDifferences:
         def objective(policy):
             return np.mean(policy.log_prob() * advantage) + BONUS * np.mean(policy.entropy())
 
-        settings = lexrl.A2C(rate=1.0, entropy=BONUS, networks=networks)
+        settings = lexrl.A2C(learning_rate=1.0, ent_coef=BONUS, networks=networks)
         after, metrics = improve_a2c(settings, learner, seen, jnp.asarray(advantage))
         moved = vector(after.actor)[0] - vector(learner.actor)[0]
         np.testing.assert_allclose(moved, differences(objective, learner.actor, seen), rtol=1e-6, atol=1e-8)
@@ -146,14 +146,14 @@ class TestFiniteDifferences:
         assert np.isclose(metrics["surrogate"], np.mean(here.log_prob() * advantage))
 
     @KINDS
-    @pytest.mark.parametrize("surrogate", ["clipped", "penalised"])
+    @pytest.mark.parametrize("surrogate", ["clip", "kl_penalty"])
     def test_ppo(self, kind, surrogate):
         networks, learner, seen = evidence(kind)
         advantage, kappa = np.asarray(seen.advantage[:, 0]), 0.7
 
         def objective(policy):
             ratio = np.exp(policy.log_prob() - np.asarray(seen.log_prob))
-            if surrogate == "clipped":
+            if surrogate == "clip":
                 gain = np.mean(np.minimum(ratio * advantage, np.clip(ratio, 0.8, 1.2) * advantage))
             else:
                 gain = np.mean(ratio * advantage) - kappa * np.mean(policy.kl_from(seen.policy))
@@ -167,13 +167,13 @@ class TestFiniteDifferences:
         assert min(np.abs(ratio - 0.8).min(), np.abs(ratio - 1.2).min()) > 1e-3
 
         settings = lexrl.PPO(
-            worlds=1,
-            rollout=B,
-            epochs=1,
-            minibatches=1,
-            rate=1.0,
+            num_envs=1,
+            num_steps=B,
+            num_epochs=1,
+            num_minibatches=1,
+            learning_rate=1.0,
             surrogate=surrogate,
-            entropy=BONUS,
+            ent_coef=BONUS,
             networks=networks,
         )
         after, divergence, _ = improve_ppo(settings, learner, jnp.asarray(kappa), seen, jnp.asarray(advantage), KEY)
@@ -203,10 +203,16 @@ class TestFiniteDifferences:
         policy = learner.actor(seen.obs)
         seen = seen._replace(policy=policy, log_prob=policy.log_prob(seen.action))
         advantage = seen.advantage[:, 0]
-        steps = [improve_a2c(lexrl.A2C(rate=1.0, networks=networks), learner, seen, advantage)[0]]
-        for surrogate in ("clipped", "penalised"):
+        steps = [improve_a2c(lexrl.A2C(learning_rate=1.0, networks=networks), learner, seen, advantage)[0]]
+        for surrogate in ("clip", "kl_penalty"):
             settings = lexrl.PPO(
-                worlds=1, rollout=B, epochs=1, minibatches=1, rate=1.0, surrogate=surrogate, networks=networks
+                num_envs=1,
+                num_steps=B,
+                num_epochs=1,
+                num_minibatches=1,
+                learning_rate=1.0,
+                surrogate=surrogate,
+                networks=networks,
             )
             steps.append(improve_ppo(settings, learner, jnp.asarray(1.0), seen, advantage, KEY)[0])
         one, *others = (vector(after.actor)[0] for after in steps)
@@ -254,7 +260,13 @@ def exactly(table):
 def table_actor(table):
     """The same policy as the library's: a network without layers and biases on numbered states."""
     actor = networks.actor(
-        KEY, Spec(Discrete(3), Discrete(2), ("a",), 10), (), activation="tanh", bias=False, squash=False, spread=1.0
+        KEY,
+        Spec(Discrete(3), Discrete(2), ("a",), 10),
+        (),
+        activation="tanh",
+        use_bias=False,
+        squash_output=False,
+        spread=1.0,
     )
     return eqx.tree_at(lambda one: one.net.weights, actor, (jnp.asarray(table),))
 
@@ -271,10 +283,10 @@ class TestPolicyGradient:
         share = 6 * np.einsum("ms,sa,msa->sam", visits, pi, advantage).reshape(6, 2)
         actor = table_actor(TABLE)
         policy = actor(jnp.asarray(self.STATES))
-        return actor, ac.Evidence(
+        return actor, ac.Batch(
             obs=jnp.asarray(self.STATES), action=jnp.asarray(self.ACTIONS), policy=policy,
             log_prob=policy.log_prob(jnp.asarray(self.ACTIONS)), value=(), advantage=jnp.asarray(share),
-            target=jnp.zeros((6, 2)), passage=(),
+            target=jnp.zeros((6, 2)), episode_stats=(),
         )  # fmt: skip
 
     def gradients(self):
@@ -283,10 +295,10 @@ class TestPolicyGradient:
     @pytest.mark.parametrize("objective", [0, 1])
     def test_a2c(self, objective):
         actor, seen = self.evidence()
-        networks = lexrl.Networks(hidden=(), bias=False, optimiser=PLAIN)
+        networks = lexrl.Networks(hidden_sizes=(), use_bias=False, optimiser=PLAIN)
         learner = networks.start(Spec(Discrete(3), Discrete(2), ("a", "b"), 10), KEY, 1)
         learner = learner._replace(actor=actor, time=jnp.int32(1))
-        settings = lexrl.A2C(rate=1.0, networks=networks)
+        settings = lexrl.A2C(learning_rate=1.0, networks=networks)
         after, _ = improve_a2c(settings, learner, seen, seen.advantage[:, objective])
         moved = vector(after.actor)[0] - vector(actor)[0]
         np.testing.assert_allclose(moved, self.gradients()[objective], rtol=1e-6, atol=1e-8)
@@ -310,7 +322,7 @@ QUARTERS = np.array([3, 1, 2, 1, 3])
 """Chances of action 0, by state, in quarters."""
 
 
-def rollout():
+def num_steps():
     """All courses, each as often as it is likely: 4^3 worlds."""
     worlds = []
     for actions in itertools.product(range(2), repeat=LENGTH):
@@ -358,8 +370,8 @@ def exact_gradient(gamma):
 def ready(algorithm, objectives):
     """A learner with the policy the rollout was collected with, and a critic that knows nothing in particular."""
     state = algorithm.init(Spec(Discrete(5), Discrete(2), ("a", "b")[:objectives], LENGTH), KEY)
-    actor = eqx.tree_at(lambda one: one.net.weights, state.learner.actor, (jnp.asarray(LOGITS, jnp.float32),))
-    return state._replace(learner=state.learner._replace(actor=actor))
+    actor = eqx.tree_at(lambda one: one.net.weights, state.agent.actor, (jnp.asarray(LOGITS, jnp.float32),))
+    return state._replace(agent=state.agent._replace(actor=actor))
 
 
 update = jax.jit(lambda algorithm, state, rollout: algorithm.update(state, rollout, KEY)[0])
@@ -368,7 +380,7 @@ update = jax.jit(lambda algorithm, state, rollout: algorithm.update(state, rollo
 def moves(algorithm, state, rollout):
     """How far an update of rate 1 moves the table."""
     after = update(algorithm, state, rollout)
-    return np.asarray(vector(after.learner.actor)[0] - vector(state.learner.actor)[0], float)
+    return np.asarray(vector(after.agent.actor)[0] - vector(state.agent.actor)[0], float)
 
 
 def along(mine, theirs):
@@ -376,13 +388,13 @@ def along(mine, theirs):
     return mine @ theirs / np.linalg.norm(mine) / np.linalg.norm(theirs)
 
 
-TABLES = lexrl.Networks(hidden=(), bias=False, optimiser=PLAIN)
-SHARED = {"worlds": 4**LENGTH, "rollout": LENGTH, "rate": 1.0, "networks": TABLES, "trace": 1.0}
-ONCE = {"epochs": 1, "minibatches": 1}
+TABLES = lexrl.Networks(hidden_sizes=(), use_bias=False, optimiser=PLAIN)
+SHARED = {"num_envs": 4**LENGTH, "num_steps": LENGTH, "learning_rate": 1.0, "networks": TABLES, "gae_lambda": 1.0}
+ONCE = {"num_epochs": 1, "num_minibatches": 1}
 LEARNERS = {
     "LA2C": lambda **changes: lexrl.LA2C(**(SHARED | changes)),
     "LPPO clipped": lambda **changes: lexrl.LPPO(**(SHARED | ONCE | changes)),
-    "LPPO penalised": lambda **changes: lexrl.LPPO(**(SHARED | ONCE | {"surrogate": "penalised"} | changes)),
+    "LPPO penalised": lambda **changes: lexrl.LPPO(**(SHARED | ONCE | {"surrogate": "kl_penalty"} | changes)),
 }
 EACH = pytest.mark.parametrize("name", LEARNERS)
 
@@ -392,11 +404,11 @@ class TestWholeUpdates:
     def test_along_the_weighted_sum_of_the_exact_gradients(self, name):
         """Discounted, with the steps weighted; prices and rates as given."""
         gamma = np.array([0.5, 0.9])
-        algorithm = LEARNERS[name](gamma=(0.5, 0.9), weighted=True, dual=lexrl.Dual(beta=(1.0, 0.5)))
+        algorithm = LEARNERS[name](gamma=(0.5, 0.9), discounted_states=True, dual=lexrl.Dual(beta=(1.0, 0.5)))
         state = ready(algorithm, 2)
-        state = state._replace(dual=state.dual._replace(prices=jnp.array([3.0, 0.0])))
+        state = state._replace(dual=state.dual._replace(multipliers=jnp.array([3.0, 0.0])))
         expected = np.array([1.0 + 3.0 * 0.5, 0.5]) @ exact_gradient(gamma)
-        mine = moves(algorithm, state, rollout())
+        mine = moves(algorithm, state, num_steps())
         assert along(mine, expected) > 1 - 1e-5
         # The surrogate is a mean over steps, in units of the deviation of the combined advantage: only the length is
         # its own, and the same for all objectives.
@@ -406,25 +418,25 @@ class TestWholeUpdates:
     @pytest.mark.parametrize("name", ["LA2C", "LPPO clipped"])
     def test_without_weighting_only_undiscounted_sums_are_exact(self, name):
         one = LEARNERS[name](gamma=1.0)
-        assert along(moves(one, ready(one, 2), rollout()), exact_gradient(np.ones(2)).sum(axis=0)) > 1 - 1e-5
+        assert along(moves(one, ready(one, 2), num_steps()), exact_gradient(np.ones(2)).sum(axis=0)) > 1 - 1e-5
         half = LEARNERS[name](gamma=0.5)
-        assert along(moves(half, ready(half, 2), rollout()), exact_gradient(np.full(2, 0.5)).sum(axis=0)) < 1 - 1e-3
+        assert along(moves(half, ready(half, 2), num_steps()), exact_gradient(np.full(2, 0.5)).sum(axis=0)) < 1 - 1e-3
 
     @pytest.mark.parametrize("algorithm", [lexrl.A2C(**SHARED, gamma=1.0), lexrl.PPO(**SHARED, **ONCE, gamma=1.0)])
     def test_one_objective(self, algorithm):
-        seen = rollout()
+        seen = num_steps()
         mine = moves(algorithm, ready(algorithm, 1), seen._replace(reward=seen.reward[..., :1]))
         assert along(mine, exact_gradient(np.ones(2))[0]) > 1 - 1e-5
 
     @pytest.mark.parametrize("name", ["LA2C", "LPPO clipped"])
-    @pytest.mark.parametrize("price", [pytest.param(0.0, marks=pytest.mark.slow), 9.0])
+    @pytest.mark.parametrize("multiplier", [pytest.param(0.0, marks=pytest.mark.slow), 9.0])
     def test_the_second_order_counts_as_much_as_it_should(self, name, price):
         """Dividing the weights by their sum must not change what the second order counts beside the first.
 
         The update must go along `sum_i beta_i grad L_i = sum_i c_i grad K_i + sum_{i>0} beta_i H_0 nu_0`.
         """
         algorithm = LEARNERS[name](gamma=1.0, dual=lexrl.Dual(beta=(1.0, 0.5), second_order=True))
-        state, seen = ready(algorithm, 2), rollout()
+        state, seen = ready(algorithm, 2), num_steps()
         nu = np.zeros((2, 10))
         nu[0] = np.linspace(-0.4, 0.5, 10)
         pulls = eqx.tree_at(
@@ -432,15 +444,15 @@ class TestWholeUpdates:
         )
 
         def with_pulls(pulls):
-            return state._replace(dual=state.dual._replace(prices=jnp.array([price, 0.0]), pulls=pulls))
+            return state._replace(dual=state.dual._replace(multipliers=jnp.array([price, 0.0]), pulls=pulls))
 
         straight = moves(algorithm, with_pulls(state.dual.pulls), seen)
         bent = moves(algorithm, with_pulls(pulls), seen) - straight
 
         # The same surrogates on the same advantages, whose Hessians differ between the two learners.
         gamma = jnp.ones(2)
-        _, evidence = look(TABLES, state.learner, seen, gamma, 1.0)
-        theta, unravel = vector(state.learner.actor)
+        _, evidence = look(TABLES, state.agent, seen, gamma, 1.0)
+        theta, unravel = vector(state.agent.actor)
 
         def gain(at):
             logs = unravel(at)(evidence.obs).log_prob(evidence.action)
@@ -458,7 +470,7 @@ class TestWholeUpdates:
     @pytest.mark.parametrize("algorithm", [lexrl.A2C, lexrl.PPO, lexrl.LA2C, lexrl.LPPO])
     def test_continuous_actions_free_or_squashed(self, algorithm, squash):
         """Only shapes: nothing is compiled."""
-        one = algorithm(worlds=2, rollout=4, networks=lexrl.Networks(hidden=(3,), squash=squash))
+        one = algorithm(num_envs=2, num_steps=4, networks=lexrl.Networks(hidden_sizes=(3,), squash_output=squash))
         state = jax.eval_shape(lambda: one.init(Spec(Box((3,)), Box((2,), -1.0, 2.0), ("a",), 9), KEY))
         shapes = ((4, 2, 3), (4, 2, 2), (4, 2, 1), (4, 2), (4, 2, 3))
         seen = Transition(

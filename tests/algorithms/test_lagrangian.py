@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexrl
-from lexrl import Multipliers
+from lexrl import PIDLagrangian
 from lexrl.algorithms import lagrangian
 from lexrl.schedules import Linear
 
@@ -22,93 +22,93 @@ def observed(rule, *batches, least=(-10.0,)):
 
 class TestLevel:
     def test_a_plain_mean_until_the_window_is_full(self):
-        state = observed(Multipliers(window=100.0), (2, -30.0), (3, -20.0))
+        state = observed(PIDLagrangian(stats_window_size=100.0), (2, -30.0), (3, -20.0))
         assert state.seen == 5
         np.testing.assert_allclose(state.level, -50 / 5, rtol=1e-6)
 
     def test_then_it_forgets(self):
         """Window 2: after 10 episodes of -4, one of -8 counts half."""
-        state = observed(Multipliers(window=2.0), (10, -40.0), (1, -8.0))
+        state = observed(PIDLagrangian(stats_window_size=2.0), (10, -40.0), (1, -8.0))
         np.testing.assert_allclose(state.level, -6.0, rtol=1e-6)
 
     def test_episodes_at_once_count_as_one_by_one(self):
         """Two of -8 in a full window of 2: a quarter of the old is left."""
-        state = observed(Multipliers(window=2.0), (10, -40.0), (2, -16.0))
+        state = observed(PIDLagrangian(stats_window_size=2.0), (10, -40.0), (2, -16.0))
         np.testing.assert_allclose(state.level, 0.25 * -4 + 0.75 * -8, rtol=1e-6)
 
     def test_nothing_before_the_first_episode(self):
         """A limit that asks for at least 90 is not missed by 90 as long as nothing is known."""
-        state = observed(Multipliers(proportional=1.0), (0, 0.0), (0, 0.0), least=(90.0,))
+        state = observed(PIDLagrangian(kp=1.0), (0, 0.0), (0, 0.0), least=(90.0,))
         assert state.time == 2
-        assert [float(part[0]) for part in (state.before, state.sums, state.prices)] == [0.0, 0.0, 0.0]
+        assert [float(part[0]) for part in (state.before, state.sums, state.multipliers)] == [0.0, 0.0, 0.0]
 
 
 class TestPrices:
     def test_the_integral(self):
         """Missed by 5 for 4 of 100 episodes at eta 0.5: 0.5 * 0.04 * 5 = 0.1; then by (16 - 10) for 6 more: + 0.18."""
-        rule = Multipliers(eta=0.5, window=100.0)
+        rule = PIDLagrangian(ki=0.5, stats_window_size=100.0)
         state = observed(rule, (4, -60.0))
-        np.testing.assert_allclose([state.before[0], state.prices[0]], [5.0, 0.1], rtol=1e-5)
+        np.testing.assert_allclose([state.before[0], state.multipliers[0]], [5.0, 0.1], rtol=1e-5)
         state = observed(rule, (4, -60.0), (6, -100.0))
-        np.testing.assert_allclose([state.before[0], state.prices[0]], [6.0, 0.1 + 0.18], rtol=1e-5)
+        np.testing.assert_allclose([state.before[0], state.multipliers[0]], [6.0, 0.1 + 0.18], rtol=1e-5)
 
     def test_eta_falls_with_updates(self):
         """Updates without an episode pass the time, too: the third has 0.25 of the rate."""
-        rule = Multipliers(eta=Linear(1.0, 0.0, 4.0), window=10.0)
+        rule = PIDLagrangian(ki=Linear(1.0, 0.0, 4.0), stats_window_size=10.0)
         state = observed(rule, (0, 0.0), (0, 0.0), (1, -20.0))
-        np.testing.assert_allclose(state.prices, 0.25 * 0.1 * 10, rtol=1e-5)
+        np.testing.assert_allclose(state.multipliers, 0.25 * 0.1 * 10, rtol=1e-5)
 
     def test_never_below_zero(self):
         """Kept by 10 for 100 episodes at eta 1 would be -10; a price that was 0 begins to rise at once."""
-        rule = Multipliers(eta=1.0, window=100.0)
+        rule = PIDLagrangian(ki=1.0, stats_window_size=100.0)
         assert observed(rule, (100, 0.0)).sums == 0.0
         state = observed(rule, (100, 0.0), (100, -5000.0))
         assert state.before > 0
-        np.testing.assert_allclose(state.prices, state.before, rtol=1e-6)
+        np.testing.assert_allclose(state.multipliers, state.before, rtol=1e-6)
 
     def test_never_above_the_ceiling(self):
-        rule = Multipliers(eta=1.0, proportional=1.0, window=100.0, ceiling=7.0)
+        rule = PIDLagrangian(ki=1.0, kp=1.0, stats_window_size=100.0, max_multiplier=7.0)
         state = observed(rule, (1000, -1e5))
-        assert (state.sums, state.prices) == (7.0, 7.0)
+        assert (state.sums, state.multipliers) == (7.0, 7.0)
         # Nor is there more to be paid back than the ceiling: kept by 10 for a tenth of a window takes 1 off.
         state = rule.observe(state._replace(level=jnp.zeros(1)), jnp.float32(10), jnp.zeros(1), jnp.array([-10.0]))
         np.testing.assert_allclose(state.sums, 6.0, rtol=1e-5)
 
     def test_the_proportional_term(self):
         """Missed by 5: 0.5 * 5 on top of the integral's 0.05 * 0.04 * 5; kept by 5: off, down to 0."""
-        rule = Multipliers(eta=0.05, proportional=0.5, window=100.0)
-        np.testing.assert_allclose(observed(rule, (4, -60.0)).prices, 2.5 + 0.01, rtol=1e-5)
-        assert observed(rule, (4, -20.0)).prices == 0.0
+        rule = PIDLagrangian(ki=0.05, kp=0.5, stats_window_size=100.0)
+        np.testing.assert_allclose(observed(rule, (4, -60.0)).multipliers, 2.5 + 0.01, rtol=1e-5)
+        assert observed(rule, (4, -20.0)).multipliers == 0.0
         assert observed(rule, (4, -60.0)).sums < 0.011
 
     def test_the_derivative_term(self):
         """From 0 to missed by 5, then by 6: 2 * 5 and 2 * 1; a fall counts nothing."""
-        rule = Multipliers(eta=0.0, derivative=2.0, window=100.0)
-        np.testing.assert_allclose(observed(rule, (4, -60.0)).prices, 10.0, rtol=1e-5)
-        np.testing.assert_allclose(observed(rule, (4, -60.0), (6, -100.0)).prices, 2.0, rtol=1e-5)
-        assert observed(rule, (4, -60.0), (6, -60.0)).prices == 0.0
+        rule = PIDLagrangian(ki=0.0, kd=2.0, stats_window_size=100.0)
+        np.testing.assert_allclose(observed(rule, (4, -60.0)).multipliers, 10.0, rtol=1e-5)
+        np.testing.assert_allclose(observed(rule, (4, -60.0), (6, -100.0)).multipliers, 2.0, rtol=1e-5)
+        assert observed(rule, (4, -60.0), (6, -60.0)).multipliers == 0.0
 
     def test_an_update_without_an_episode_keeps_them(self):
         """Short rollouts end few episodes: what was found at the last one holds until the next."""
-        rule = Multipliers(eta=0.5, proportional=0.5, derivative=2.0)
+        rule = PIDLagrangian(ki=0.5, kp=0.5, kd=2.0)
         once, more = observed(rule, (4, -60.0)), observed(rule, (4, -60.0), (0, 0.0), (0, 0.0))
-        assert once.prices > 10
-        for name in ("level", "seen", "sums", "before", "prices"):
+        assert once.multipliers > 10
+        for name in ("level", "seen", "sums", "before", "multipliers"):
             np.testing.assert_array_equal(getattr(once, name), getattr(more, name))
         assert more.time == 3
 
     def test_each_limit_has_its_own(self):
-        rule = Multipliers(eta=0.5, window=100.0)
+        rule = PIDLagrangian(ki=0.5, stats_window_size=100.0)
         state = observed(rule, (4, -60.0, 400.0), least=(-10.0, 90.0))
-        np.testing.assert_allclose(state.prices, [0.1, 0.0], rtol=1e-5)
+        np.testing.assert_allclose(state.multipliers, [0.1, 0.0], rtol=1e-5)
         np.testing.assert_allclose(state.before, [5.0, -10.0], rtol=1e-5)
 
     @settings(deadline=None)
     @given(st.lists(st.tuples(st.integers(0, 9), st.floats(-50, 50)), max_size=12), st.floats(0, 3), st.floats(0, 3))
     def test_whatever_is_seen(self, batches, proportional, derivative):
-        rule = Multipliers(eta=3.0, proportional=proportional, derivative=derivative, window=5.0, ceiling=8.0)
+        rule = PIDLagrangian(ki=3.0, kp=proportional, kd=derivative, stats_window_size=5.0, max_multiplier=8.0)
         state = observed(rule, *((n, n * each) for n, each in batches))
-        assert 0 <= float(state.prices[0]) <= 8
+        assert 0 <= float(state.multipliers[0]) <= 8
         assert 0 <= float(state.sums[0]) <= 8
         seen = [each for n, each in batches if n]
         if seen:
@@ -118,21 +118,21 @@ class TestPrices:
 class TestMetrics:
     def test_per_objective(self):
         """Columns of the order: the limit's own objective has its price, the others 0."""
-        state = observed(Multipliers(eta=0.5, window=100.0), (4, -60.0))
+        state = observed(PIDLagrangian(ki=0.5, stats_window_size=100.0), (4, -60.0))
         told = lagrangian.metrics(state, jnp.array([[0.0, 1.0, 0.0]]))
-        np.testing.assert_allclose(told["price"], [0.0, 0.1, 0.0], rtol=1e-5)
-        np.testing.assert_allclose(told["missed"], [0.0, 5.0, 0.0], rtol=1e-5)
+        np.testing.assert_allclose(told["multiplier"], [0.0, 0.1, 0.0], rtol=1e-5)
+        np.testing.assert_allclose(told["violation"], [0.0, 5.0, 0.0], rtol=1e-5)
 
     def test_two_limits_on_one_objective(self):
         """Mean cost 2, to be in 3..5: below by 1, within the upper one by 3. What counts is the worst, not the sum."""
-        state = observed(Multipliers(eta=1.0, window=100.0), (10, 20.0, -20.0), least=(3.0, -5.0))
+        state = observed(PIDLagrangian(ki=1.0, stats_window_size=100.0), (10, 20.0, -20.0), least=(3.0, -5.0))
         told = lagrangian.metrics(state, jnp.array([[-1.0], [1.0]]))
-        np.testing.assert_allclose(told["missed"], [1.0], rtol=1e-5)
-        np.testing.assert_allclose(told["price"], [0.1], rtol=1e-5)
+        np.testing.assert_allclose(told["violation"], [1.0], rtol=1e-5)
+        np.testing.assert_allclose(told["multiplier"], [0.1], rtol=1e-5)
 
     def test_kept(self):
-        state = observed(Multipliers(), (4, -20.0))
-        np.testing.assert_allclose(lagrangian.metrics(state, jnp.array([[1.0]]))["missed"], [-5.0], rtol=1e-5)
+        state = observed(PIDLagrangian(), (4, -20.0))
+        np.testing.assert_allclose(lagrangian.metrics(state, jnp.array([[1.0]]))["violation"], [-5.0], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ class TestMetrics:
 )
 def test_what_cannot_be(setting, value, least):
     with pytest.raises(lexrl.InputError, match=f"{setting} is {value:g}; it must be {least} or more"):
-        Multipliers(**{setting: value})
+        PIDLagrangian(**{setting: value})
 
 
 def test_eta_is_named():
     with pytest.raises(lexrl.InputError, match="The eta is -1"):
-        Multipliers(eta=-1)
+        PIDLagrangian(ki=-1)

@@ -12,41 +12,74 @@ from lexrl.networks import Optimiser
 from lexrl.types import Discrete, Spec, Transition
 
 # Short episodes: many ends, of both kinds, in few steps.
-CART = lexrl.cart_safe(trigonometric=True, max_steps=30)
-CAR = lexrl.mountain_car_safe(max_steps=30)
-NETWORKS = lexrl.Networks(hidden=(24, 24))
-PPO = {"worlds": 4, "rollout": 16, "epochs": 2, "minibatches": 2, "networks": NETWORKS, "entropy": 0.01, "rate": 3e-3}
-A2C = {"worlds": 4, "rollout": 8, "networks": NETWORKS, "entropy": 0.01, "rate": "3e-3 to 1e-3 in 40"}
-DQN = {"worlds": 4, "rollout": 4, "batch": 16, "updates": 2, "capacity": 256, "warmup": 64, "hidden": (24, 24),
-       "epsilon": "1 to 0.05 in 500", "scale": 20.0}  # fmt: skip
+CART = lexrl.cart_safe(observe_cos_sin=True, max_episode_steps=30)
+CAR = lexrl.mountain_car_safe(max_episode_steps=30)
+NETWORKS = lexrl.Networks(hidden_sizes=(24, 24))
+PPO = {
+    "num_envs": 4,
+    "num_steps": 16,
+    "num_epochs": 2,
+    "num_minibatches": 2,
+    "networks": NETWORKS,
+    "ent_coef": 0.01,
+    "learning_rate": 3e-3,
+}
+A2C = {"num_envs": 4, "num_steps": 8, "networks": NETWORKS, "ent_coef": 0.01, "learning_rate": "3e-3 to 1e-3 in 40"}
+DQN = {
+    "num_envs": 4,
+    "num_steps": 4,
+    "batch_size": 16,
+    "gradient_steps": 2,
+    "buffer_size": 256,
+    "learning_starts": 64,
+    "hidden_sizes": (24, 24),
+    "epsilon": "1 to 0.05 in 500",
+    "return_scale": 20.0,
+}
 # The dual must have moved too, else it was only idle: the objective settles early.
-EAGER = lexrl.Dual(window=5.0, patience=10.0)
+EAGER = lexrl.Dual(stats_window_size=5.0, patience=10.0)
 
 slow = pytest.mark.slow
 CASES = [
     pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, dual=EAGER), CART, id="ppo clipped discrete"),
     pytest.param(
-        lexrl.PPO(**PPO, surrogate="penalised"), lexrl.LPPO(**PPO, dual=EAGER, surrogate="penalised"), CAR,
-        id="ppo penalised continuous", marks=slow,
+        lexrl.PPO(**PPO, surrogate="kl_penalty"),
+        lexrl.LPPO(**PPO, dual=EAGER, surrogate="kl_penalty"),
+        CAR,
+        id="ppo penalised continuous",
+        marks=slow,
     ),
     pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, dual=EAGER), CAR, id="ppo clipped continuous", marks=slow),
     pytest.param(
-        lexrl.PPO(**PPO, surrogate="penalised"), lexrl.LPPO(**PPO, dual=EAGER, surrogate="penalised"), CART,
-        id="ppo penalised discrete", marks=slow,
+        lexrl.PPO(**PPO, surrogate="kl_penalty"),
+        lexrl.LPPO(**PPO, dual=EAGER, surrogate="kl_penalty"),
+        CART,
+        id="ppo penalised discrete",
+        marks=slow,
     ),
     pytest.param(lexrl.A2C(**A2C), lexrl.LA2C(**A2C, dual=EAGER), CART, id="a2c discrete"),
     pytest.param(lexrl.A2C(**A2C), lexrl.LA2C(**A2C, dual=EAGER), CAR, id="a2c continuous", marks=slow),
     pytest.param(
-        lexrl.DQN(**DQN, period=7), lexrl.LDQN(**DQN, period=7, tolerance=0.0), CART, id="dqn with a target network"
+        lexrl.DQN(**DQN, target_update_interval=56),
+        lexrl.LDQN(**DQN, target_update_interval=56, tolerance=0.0),
+        CART,
+        id="dqn with a target network",
     ),
     pytest.param(
-        lexrl.DQN(**DQN, period=7, double=True), lexrl.LDQN(**DQN, period=7, double=True, tolerance=0.0), CART,
-        id="double dqn", marks=slow,
+        lexrl.DQN(**DQN, target_update_interval=56, double_q=True),
+        lexrl.LDQN(**DQN, target_update_interval=56, double_q=True, tolerance=0.0),
+        CART,
+        id="double dqn",
+        marks=slow,
     ),
     pytest.param(
-        lexrl.DQN(**DQN, period=0), lexrl.LDQN(**DQN, period=0, tolerance=0.0), CART, id="dqn without", marks=slow
+        lexrl.DQN(**DQN, target_update_interval=0),
+        lexrl.LDQN(**DQN, target_update_interval=0, tolerance=0.0),
+        CART,
+        id="dqn without",
+        marks=slow,
     ),
-]  # fmt: skip
+]
 UPDATES = 60
 
 
@@ -62,8 +95,8 @@ def same(one, other):
 
 
 def trained(algorithm, world):
-    steps = UPDATES * algorithm.worlds * algorithm.rollout
-    result = lexrl.train(algorithm, world, "max reward", seeds=2, steps=steps, chunks=1)
+    steps = UPDATES * algorithm.num_envs * algorithm.num_steps
+    result = lexrl.train(algorithm, world, "max reward", seeds=2, total_timesteps=steps, num_log_points=1)
     assert not result.faults
     return result
 
@@ -71,23 +104,23 @@ def trained(algorithm, world):
 @pytest.mark.parametrize(("ordinary", "lexicographic", "world"), CASES)
 def test_the_same_numbers(ordinary, lexicographic, world):
     one, other = trained(ordinary, world), trained(lexicographic, world)
-    mine, theirs = one.seats.learner, other.seats.learner
+    mine, theirs = one.train_states.agent, other.train_states.agent
     if isinstance(ordinary, lexrl.DQN):
         same(mine, theirs)  # network, target network, the optimiser's memory, the buffer
-        assert (np.asarray(mine.updates) == (UPDATES - 3) * 2).all()  # the fourth rollout reaches the warm-up
+        assert (np.asarray(mine.num_updates) == (UPDATES - 3) * 2).all()  # the fourth rollout reaches the warm-up
         assert np.asarray(mine.replay.added).max() > 256  # the buffer went round
     else:
-        same(mine.learner, theirs.learner)  # actor, critic, memories, scales
+        same(mine.agent, theirs.agent)  # actor, critic, memories, scales
         if isinstance(ordinary, lexrl.PPO):
             same(mine.kappa, theirs.kappa)
         assert (np.asarray(theirs.dual.seen) > 10).all()
-        assert (np.asarray(theirs.dual.prices) == 0).all()
-        assert (np.asarray(mine.learner.time) == UPDATES).all()
-    same(one.seats.world, other.seats.world)
+        assert (np.asarray(theirs.dual.multipliers) == 0).all()
+        assert (np.asarray(mine.agent.time) == UPDATES).all()
+    same(one.train_states.world, other.train_states.world)
     for name in one.metrics.keys() & other.metrics.keys():  # only told, not learned from: sums may be rounded elsewise
         np.testing.assert_allclose(one.metrics[name], other.metrics[name], rtol=1e-5, atol=1e-6, err_msg=name)
     # Two seeds that learned the same would prove little.
-    learned = mine.net if isinstance(ordinary, lexrl.DQN) else mine.learner.actor.net
+    learned = mine.net if isinstance(ordinary, lexrl.DQN) else mine.agent.actor.net
     assert not np.array_equal(learned.weights[0][0], learned.weights[0][1])
 
 
@@ -96,7 +129,7 @@ def test_the_same_numbers(ordinary, lexicographic, world):
 S, A, T, N = 5, 3, 4, 6
 PLAIN = Optimiser("sgd", longest=0.0)
 KEY = jax.random.key(1)
-TABLES = lexrl.Networks(hidden=(), bias=False, optimiser=PLAIN)
+TABLES = lexrl.Networks(hidden_sizes=(), use_bias=False, optimiser=PLAIN)
 
 
 def spec(objectives):
@@ -126,8 +159,19 @@ def twice(net, wide):
     return eqx.tree_at(lambda one: one.weights, wide, (jnp.concatenate([net.weights[0]] * 2, axis=1),))
 
 
-TABLE_DQN = {"worlds": N, "rollout": T, "batch": 16, "capacity": 240, "warmup": 24, "hidden": (), "bias": False,
-       "rate": 0.1, "optimiser": PLAIN, "gamma": 0.9, "period": 3}  # fmt: skip
+TABLE_DQN = {
+    "num_envs": N,
+    "num_steps": T,
+    "batch_size": 16,
+    "buffer_size": 240,
+    "learning_starts": 24,
+    "hidden_sizes": (),
+    "use_bias": False,
+    "learning_rate": 0.1,
+    "optimiser": PLAIN,
+    "gamma": 0.9,
+    "target_update_interval": 3 * N * T // 2,
+}
 
 
 class TestAnObjectiveTwice:
@@ -165,25 +209,25 @@ class TestAnObjectiveTwice:
             chosen = [set(row.tolist()) for row in mine]
             assert chosen == [set(np.flatnonzero(row)) for row in best] if greedy else [set(range(A))] * S
 
-    @pytest.mark.parametrize("price", [0.0, 7.0])
+    @pytest.mark.parametrize("multiplier", [0.0, 7.0])
     @pytest.mark.parametrize("name", ["a2c", "ppo"])
     def test_actor_critics_move_the_same_way(self, name, price):
         """The weights make a mean of two equal advantages, whatever they are."""
-        shared = {"worlds": N, "rollout": T, "networks": TABLES, "rate": 0.3, "critic_rate": 0.1}
-        few = {"epochs": 2, "minibatches": 2}
+        shared = {"num_envs": N, "num_steps": T, "networks": TABLES, "learning_rate": 0.3, "critic_learning_rate": 0.1}
+        few = {"num_epochs": 2, "num_minibatches": 2}
         one = lexrl.A2C(**shared) if name == "a2c" else lexrl.PPO(**shared, **few)
         two = lexrl.LA2C(**shared) if name == "a2c" else lexrl.LPPO(**shared, **few)
         single, double = one.init(spec(1), KEY), two.init(spec(2), KEY)
-        critic = twice(single.learner.critic, double.learner.critic)
+        critic = twice(single.agent.critic, double.agent.critic)
         double = double._replace(
-            learner=double.learner._replace(critic=critic),
-            dual=double.dual._replace(prices=jnp.array([price, 0.0]), settled=jnp.array([True, False])),
+            agent=double.agent._replace(critic=critic),
+            dual=double.dual._replace(multipliers=jnp.array([price, 0.0]), settled=jnp.array([True, False])),
         )
         for i, (mine, theirs) in enumerate(zip(rollouts(5, 1), rollouts(5, 2), strict=True)):
             single = update(one, single, mine, jax.random.key(i))
             double = update(two, double, theirs, jax.random.key(i))
-        moved, expected = (state.learner.actor.net.weights[0] for state in (double, single))
+        moved, expected = (state.agent.actor.net.weights[0] for state in (double, single))
         np.testing.assert_allclose(moved, expected, rtol=1e-3, atol=1e-5)
         assert np.ptp(expected, axis=1).max() > 0.05
-        values = np.asarray(double.learner.critic.weights[0])
-        np.testing.assert_allclose(values, np.repeat(single.learner.critic.weights[0], 2, axis=1), rtol=1e-3, atol=1e-5)
+        values = np.asarray(double.agent.critic.weights[0])
+        np.testing.assert_allclose(values, np.repeat(single.agent.critic.weights[0], 2, axis=1), rtol=1e-3, atol=1e-5)

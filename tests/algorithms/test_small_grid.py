@@ -23,17 +23,17 @@ STEPS = 1_000_000
 def learned():
     """The sets `[S, M+1, A]` learned on each map."""
     algorithm = lexrl.q_learning(
-        gamma=GAMMA, alpha=Power(0.8), bandit=lexrl.EpsilonGreedy(1.0), tolerance=TOLERANCE, initial=0.0
+        gamma=GAMMA, alpha=Power(0.8), exploration=lexrl.EpsilonGreedy(1.0), tolerance=TOLERANCE, initial_q=0.0
     )
-    worlds = lexrl.per_seed([lexrl.grid_nav(size=4, seed=seed) for seed in MAPS])
-    result = lexrl.train(algorithm, worlds, ORDER, seeds=len(MAPS), steps=STEPS, chunks=1)
+    worlds = lexrl.per_seed([lexrl.grid_nav(size=4, map_seed=seed) for seed in MAPS])
+    result = lexrl.train(algorithm, worlds, ORDER, seeds=len(MAPS), total_timesteps=STEPS, num_log_points=1)
     assert not result.faults
-    return {seed: np.asarray(algorithm.sets(result.learner(place))) for place, seed in enumerate(MAPS)}
+    return {seed: np.asarray(algorithm.sets(result.agent(place))) for place, seed in enumerate(MAPS)}
 
 
 @pytest.mark.parametrize("seed", MAPS)
 def test_the_learned_sets_are_the_exact_ones(learned, seed):
-    world = lexrl.grid_nav(size=4, seed=seed)
+    world = lexrl.grid_nav(size=4, map_seed=seed)
     solution = lexrl.solve(world.momdp(GAMMA), ORDER, tolerance=TOLERANCE)
     assert (solution.certificate.margins > MARGINS).all()
     cells = ~solution.terminal  # every cell can be reached: obstacles cost, walls are at the rim only

@@ -56,9 +56,9 @@ ENDED = seen(0, 2, (1.0, 2.0), 1, discount=0.0)
 SETTINGS = {"gamma": (0.5, 0.9), "alpha": 0.5, "tolerance": 0.5}
 
 
-def by_hand(rule, bandit=0.0, **settings):
+def by_hand(rule, exploration=0.0, **settings):
     """A learner with the tables above."""
-    algorithm = lexrl.Tabular(rule, bandit=lexrl.EpsilonGreedy(bandit), **(SETTINGS | settings))
+    algorithm = lexrl.Tabular(rule, exploration=lexrl.EpsilonGreedy(exploration), **(SETTINGS | settings))
     tables = [[HERE, THERE], [HERE, OTHER]][: 2 if rule == "double-q" else 1]
     return algorithm, algorithm.init(spec(2, 3, 2), KEY)._replace(q=jnp.array(tables))
 
@@ -120,7 +120,7 @@ def test_sarsa_by_hand_where_an_episode_was_cut_off():
 
 def test_sarsa_by_hand_draws_the_missing_action_from_the_bandit():
     # All actions are equally likely at epsilon 1, whatever the next episode begins with.
-    algorithm, start = by_hand("sarsa", bandit=1.0)
+    algorithm, start = by_hand("sarsa", exploration=1.0)
     waiting = update(algorithm, start, CUT_OFF)
     moved = [
         np.round(update(algorithm, waiting, seen(0, 0, (9.0, 9.0), 0), key).q[0, 0, :, 2], 4).tolist()
@@ -131,13 +131,13 @@ def test_sarsa_by_hand_draws_the_missing_action_from_the_bandit():
 
 def test_expected_sarsa_by_hand():
     # pi = 0.7 * (0, 1, 0) + 0.1: boot = (0.4 + 3 + 0.1, 0.2 + 4.8 + 1.2) = (3.5, 6.2); targets 2.75 and 7.58.
-    assert_moved(update(*by_hand("expected-sarsa", bandit=0.3), MOVE), (1.875, 3.29))
+    assert_moved(update(*by_hand("expected-sarsa", exploration=0.3), MOVE), (1.875, 3.29))
 
 
 def test_expected_sarsa_takes_the_bandits_tolerance():
-    assert_moved(update(*by_hand("expected-sarsa", bandit=0.3, update_tolerance=100.0), MOVE), (1.875, 3.29))
+    assert_moved(update(*by_hand("expected-sarsa", exploration=0.3, update_tolerance=100.0), MOVE), (1.875, 3.29))
     # Tolerance 0: D_2 = {0}, pi = (0.8, 0.1, 0.1): boot = (3.675, 3.4); targets 2.8375 and 5.06.
-    assert_moved(update(*by_hand("expected-sarsa", bandit=0.3, tolerance=0.0), MOVE), (1.91875, 2.03))
+    assert_moved(update(*by_hand("expected-sarsa", exploration=0.3, tolerance=0.0), MOVE), (1.91875, 2.03))
 
 
 def test_double_q_by_hand():
@@ -204,7 +204,7 @@ class Reference:
 
     def __init__(self, rule, actions, gamma, alpha, bandit, tau_b, tau_q):
         self.rule, self.actions, self.gamma, self.alpha = rule, range(actions), gamma, alpha
-        self.bandit, self.tau_b, self.tau_q = bandit, tau_b, tau_q
+        self.exploration, self.tau_b, self.tau_q = bandit, tau_b, tau_q
         self.q = defaultdict(float)
         self.visits = Counter()
 
@@ -225,7 +225,7 @@ class Reference:
     def chances(self, table, s):
         """The bandit's probabilities."""
         sets, best = self.sets(table, s, self.tau_b)
-        kind, rate = self.bandit
+        kind, rate = self.exploration
         rate = rate(1 + sum(n for (_, state, _), n in self.visits.items() if state == s))
         if kind == "epsilon":
             return {a: rate / len(self.actions) + (a in sets[-1]) * (1 - rate) / len(sets[-1]) for a in self.actions}
@@ -391,7 +391,7 @@ def test_a_rollout_is_learned_in_the_order_it_came(rule):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), at_once, one_by_one)
     assert int(at_once.time) == 6
     assert metrics["td_error"].shape == (3,)
-    assert metrics["admissible"].shape == ()
+    assert metrics["num_admissible"].shape == ()
 
 
 # Acting.
@@ -408,7 +408,7 @@ def test_without_exploration_only_admissible_actions_are_drawn(rule):
     # D_M = {0, 1}, evenly.
     algorithm, state = by_hand(rule, tolerance=(0.5, 5.0))
     state = state._replace(q=jnp.broadcast_to(state.q[0], state.q.shape))
-    explorer = by_hand(rule, bandit=1.0, tolerance=(0.5, 5.0))[0]
+    explorer = by_hand(rule, exploration=1.0, tolerance=(0.5, 5.0))[0]
     for counts in (draws(algorithm, state, 2000), draws(explorer, state, 2000, greedy=True)):
         assert counts[2] == 0
         assert abs(counts[0] - 1000) < 4 * math.sqrt(500)
@@ -417,7 +417,7 @@ def test_without_exploration_only_admissible_actions_are_drawn(rule):
 
 def test_exploration_follows_the_visits_to_the_state():
     # The fourth visit to state 1, all actions counted: epsilon is 2 / 4, and p = (1 / 6, 4 / 6, 1 / 6).
-    algorithm, state = by_hand("q-learning", bandit=glie(2.0))
+    algorithm, state = by_hand("q-learning", exploration=glie(2.0))
     state = state._replace(visits=jnp.array([[[50, 50, 50], [1, 0, 2]]]))
     np.testing.assert_allclose(draws(algorithm, state, 4000) / 4000, [1 / 6, 4 / 6, 1 / 6], atol=0.03)
 
@@ -520,7 +520,7 @@ def test_a_table_needs_numbered_observations_and_actions():
         {"gamma": (0.9, 0.9, 0.9)},
         {"tolerance": (0.1,)},
         {"update_tolerance": (0.1, 0.1, 0.1)},
-        {"initial": (0.0,)},
+        {"initial_q": (0.0,)},
     ],
 )
 def test_one_for_all_or_one_for_each_objective(settings):
@@ -530,7 +530,7 @@ def test_one_for_all_or_one_for_each_objective(settings):
 
 
 def test_first_values():
-    state = lexrl.double_q(initial=(1.0, -2.0)).init(spec(4, 3, 2), KEY)
+    state = lexrl.double_q(initial_q=(1.0, -2.0)).init(spec(4, 3, 2), KEY)
     assert state.q.shape == (2, 4, 2, 3)
     np.testing.assert_array_equal(state.q[:, :, 0], 1.0)
     np.testing.assert_array_equal(state.q[:, :, 1], -2.0)

@@ -17,23 +17,26 @@ class Inner(eqx.Module):
 
 
 class Settings(eqx.Module):
-    level: Literal["episodes", "critic"] = "episodes"
+    return_estimate: Literal["episodes", "critic"] = "episodes"
     rule: tyro.conf.Suppress[Literal["a", "b", "c"]] = "a"
     size: int = 3
     inner: Inner = Inner()
 
 
 class TestChoices:
-    @pytest.mark.parametrize("level", ["episodes", "critic"])
+    @pytest.mark.parametrize("estimate", ["episodes", "critic"])
     @pytest.mark.parametrize("method", ["adam", "sgd"])
-    def test_those_that_are_listed(self, level, method):
-        require_choices(Settings(level=level, inner=Inner(method)))
+    def test_those_that_are_listed(self, estimate, method):
+        require_choices(Settings(return_estimate=estimate, inner=Inner(method)))
 
     @pytest.mark.parametrize(
         ("settings", "sentence"),
         [
-            (Settings(level="critics"), "level is 'critics'; it must be one of 'episodes', 'critic'."),
-            (Settings(level=None), "level is None; it must be one of 'episodes', 'critic'."),
+            (
+                Settings(return_estimate="critics"),
+                "return_estimate is 'critics'; it must be one of 'episodes', 'critic'.",
+            ),
+            (Settings(return_estimate=None), "return_estimate is None; it must be one of 'episodes', 'critic'."),
             (Settings(rule="d"), "rule is 'd'; it must be one of 'a', 'b', 'c'."),
             (Settings(inner=Inner("rms")), "method is 'rms'; it must be one of 'adam', 'sgd'."),
         ],
@@ -62,5 +65,8 @@ for make in (
         print(str(error).split(";")[0])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
-    said = [f"{name} is 'no'" for name in ("rule", "surrogate", "level", "level", "activation", "method")]
+    said = [
+        f"{name} is 'no'"
+        for name in ("rule", "surrogate", "return_estimate", "return_estimate", "activation", "method")
+    ]
     assert done.stdout.splitlines() == said, done.stderr

@@ -97,7 +97,7 @@ class TestTrain:
         assert summary["seeds"] == [0, 1, 2]
         assert len(summary["per_episode"]["cost"]) == 3
         rows = list(csv.DictReader((folder / "metrics.csv").open()))
-        assert {row["metric"] for row in rows} >= {"return", "td_error", "length"}
+        assert {row["metric"] for row in rows} >= {"episode_return", "td_error", "episode_length"}
         assert max(int(row["step"]) for row in rows) == 20_000
 
 

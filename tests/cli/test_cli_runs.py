@@ -10,20 +10,28 @@ from lexrl import Networks, cli, store
 from lexrl.runs import plan, record
 
 ORDER = "min cost > max reward"
-LEARNER = lexrl.LPPO(worlds=4, rollout=64, minibatches=2, networks=Networks(hidden=(8,)))
+LEARNER = lexrl.LPPO(num_envs=4, num_steps=64, num_minibatches=2, networks=Networks(hidden_sizes=(8,)))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("asked")
     for name, seeds in (("one", [0, 1, 2]), ("two", [5, 6, 7])):
-        lexrl.train(LEARNER, "cart-safe", ORDER, seeds=seeds, steps=1024, chunks=2, out=place / name)
+        lexrl.train(LEARNER, "cart-safe", ORDER, seeds=seeds, total_timesteps=1024, num_log_points=2, out=place / name)
     idle, turned = lexrl.Random(), "max reward > min cost"
-    lexrl.train(idle, "cart-safe", turned, seeds=3, steps=1024, chunks=2, out=place / "turned")
+    lexrl.train(idle, "cart-safe", turned, seeds=3, total_timesteps=1024, num_log_points=2, out=place / "turned")
     run = plan(LEARNER, "cart-safe", ORDER, 3, 1024, 4)
     record.begin(store.new_folder(place / "stopped"), run)
     next(iter(record.record(place / "stopped", run)))
-    lexrl.train(lexrl.q_learning(), "random-momdp", "max signal_1", seeds=1, steps=100, chunks=1, out=place / "finite")
+    lexrl.train(
+        lexrl.q_learning(),
+        "random-momdp",
+        "max signal_1",
+        seeds=1,
+        total_timesteps=100,
+        num_log_points=1,
+        out=place / "finite",
+    )
     return place
 
 

@@ -20,10 +20,24 @@ from lexrl.schedules import Power
 from lexrl.types import Algorithm, Box, Discrete, Spec, Transition
 
 T, N = 4, 3
-NETWORKS = lexrl.Networks(hidden=(4,))
-ACTOR_CRITIC = {"worlds": N, "rollout": T, "networks": NETWORKS, "rate": 0.03, "critic_rate": 0.03}
-SURROGATE = {"epochs": 2, "minibatches": 2}
-Q_NETWORK = {"worlds": N, "rollout": T, "hidden": (4,), "capacity": 48, "warmup": 12, "batch": 5, "period": 2}
+NETWORKS = lexrl.Networks(hidden_sizes=(4,))
+ACTOR_CRITIC = {
+    "num_envs": N,
+    "num_steps": T,
+    "networks": NETWORKS,
+    "learning_rate": 0.03,
+    "critic_learning_rate": 0.03,
+}
+SURROGATE = {"num_epochs": 2, "num_minibatches": 2}
+Q_NETWORK = {
+    "num_envs": N,
+    "num_steps": T,
+    "hidden_sizes": (4,),
+    "buffer_size": 48,
+    "learning_starts": 12,
+    "batch_size": 5,
+    "target_update_interval": N * T,
+}
 ALGORITHMS = {
     "PPO": lexrl.PPO(**ACTOR_CRITIC, **SURROGATE),
     "A2C": lexrl.A2C(**ACTOR_CRITIC),
@@ -32,17 +46,17 @@ ALGORITHMS = {
     "LA2C": lexrl.LA2C(**ACTOR_CRITIC),
     "LDQN": lexrl.LDQN(**Q_NETWORK),
     "Projection": Projection(**ACTOR_CRITIC, **SURROGATE),
-    "RCPO": lexrl.RCPO(limit="two <= 1", **ACTOR_CRITIC),
-    "PPOLagrangian": lexrl.PPOLagrangian(limit="two <= 1", **ACTOR_CRITIC, **SURROGATE),
-    "VaRAC": lexrl.VaRAC(chance="two <= 1 with 0.9", **ACTOR_CRITIC),
+    "RCPO": lexrl.RCPO(constraints="two <= 1", **ACTOR_CRITIC),
+    "PPOLagrangian": lexrl.PPOLagrangian(constraints="two <= 1", **ACTOR_CRITIC, **SURROGATE),
+    "VaRAC": lexrl.VaRAC(chance_constraints="two <= 1 with 0.9", **ACTOR_CRITIC),
     # A small eta: a direction that is cut off at length 1 would not show by how much it was too long.
     "ApproPO": lexrl.ApproPO(
-        box="one in 1..2, two in 0..1", kept=3, eta=Power(0.5, 0.02), oracle=lexrl.DQN(**Q_NETWORK)
+        target_set="one in 1..2, two in 0..1", mixture_size=3, eta=Power(0.5, 0.02), oracle=lexrl.DQN(**Q_NETWORK)
     ),
-    "Only": lexrl.Only(lexrl.A2C(**ACTOR_CRITIC), "two"),
-    "Random": lexrl.Random(worlds=N, rollout=T),
+    "SingleObjective": lexrl.SingleObjective(lexrl.A2C(**ACTOR_CRITIC), "two"),
+    "Random": lexrl.Random(num_envs=N, num_steps=T),
 }
-CONSTRAINED = ("RCPO", "PPOLagrangian", "VaRAC", "ApproPO", "Only")
+CONSTRAINED = ("RCPO", "PPOLagrangian", "VaRAC", "ApproPO", "SingleObjective")
 """For two objectives here: one that is limited, one that is not."""
 Q_NETWORKS = ("DQN", "LDQN", "ApproPO")
 LEXICOGRAPHIC = ("LPPO", "LA2C", "LDQN", "Projection", "Random")
@@ -71,24 +85,24 @@ def _cases():
 KEY = jax.random.key(0)
 
 # What learners tell, by name, and whether it is one number per objective. These names are in files that users keep.
-PRICES = {"level": True, "floor": True, "price": True, "weight": True, "settled": True}
-STEPS = {"surrogate": False, "entropy": False, "critic_loss": True, "kl": False}
-LIMITED = {"critic_loss": False, "price": True, "missed": True}
-FITS = {"loss": True, "td_error": True, "value": True}
+PRICES = {"return_estimate": True, "threshold": True, "multiplier": True, "gradient_weight": True, "converged": True}
+STEPS = {"surrogate": False, "entropy": False, "value_loss": True, "approx_kl": False}
+LIMITED = {"value_loss": False, "multiplier": True, "violation": True}
+FITS = {"loss": True, "td_error": True, "q_value": True}
 METRICS = {
     "PPO": STEPS,
     "A2C": STEPS,
     "DQN": FITS,
     "LPPO": STEPS | PRICES,
     "LA2C": STEPS | PRICES,
-    "LDQN": FITS | {"admissible": True},
-    "Projection": {"level": True, "floor": True, "weight": True, "settled": True, "entropy": False,
-                   "critic_loss": True, "kl": False},
+    "LDQN": FITS | {"num_admissible": True},
+    "Projection": {"return_estimate": True, "threshold": True, "gradient_weight": True, "converged": True, "entropy": False,
+                   "value_loss": True, "approx_kl": False},
     "RCPO": STEPS | LIMITED,
     "PPOLagrangian": STEPS | LIMITED,
     "VaRAC": STEPS | LIMITED,
-    "ApproPO": {"distance": False, "price": True, "loss": False, "td_error": False},
-    "Only": STEPS | {"critic_loss": False},
+    "ApproPO": {"distance": False, "multiplier": True, "loss": False, "td_error": False},
+    "SingleObjective": STEPS | {"value_loss": False},
     "Random": {},
 }  # fmt: skip
 
@@ -107,11 +121,11 @@ def rollout_of(spec, seed=0):
 
     ended = rng.random((T, N)) < 0.3
     return Transition(
-        obs=draw(spec.observation),
-        action=draw(spec.action),
+        obs=draw(spec.observation_space),
+        action=draw(spec.action_space),
         reward=jnp.asarray(rng.normal(size=(T, N, len(spec.objectives))), jnp.float32),
         discount=jnp.asarray(1.0 - ended, jnp.float32),
-        next_obs=draw(spec.observation),
+        next_obs=draw(spec.observation_space),
         last=jnp.asarray(ended | (rng.random((T, N)) < 0.2)),
     )
 
@@ -124,7 +138,7 @@ def shapes(tree):
 def test_it_is_an_algorithm(name):
     algorithm = ALGORITHMS[name]
     assert isinstance(algorithm, Algorithm)
-    assert (algorithm.rollout, algorithm.worlds) == (T, N)
+    assert (algorithm.num_steps, algorithm.num_envs) == (T, N)
     for verb in ("init", "act", "update"):  # `isinstance` does not look at arguments
         mine, theirs = (inspect.signature(getattr(kind, verb)) for kind in (type(algorithm), Algorithm))
         assert [(p.name, p.kind, p.default) for p in mine.parameters.values()] == [
@@ -161,12 +175,12 @@ def test_shapes(name, spaces, m):
     obs = jax.tree.map(lambda leaf: leaf[0, 0], rollout.obs)
     for greedy in (False, True):
         action = jax.eval_shape(functools.partial(algorithm.act, greedy=greedy), state, obs, KEY)
-        if isinstance(spec.action, Discrete):
+        if isinstance(spec.action_space, Discrete):
             assert (action.shape, action.dtype) == ((), jnp.int32)
             chances = jax.eval_shape(functools.partial(algorithm.probabilities, greedy=greedy), state, obs)
-            assert chances.shape == (spec.action.n,)
+            assert chances.shape == (spec.action_space.n,)
         else:
-            assert (action.shape, action.dtype) == (spec.action.shape, jnp.float32)
+            assert (action.shape, action.dtype) == (spec.action_space.shape, jnp.float32)
 
 
 # Numbers. One program each: three seeds side by side, the first and the last the same.
@@ -200,7 +214,7 @@ FIRST = {
     "LPPO": ("numbered, discrete", 3), "LA2C": ("vectors, continuous", 2), "LDQN": ("numbered, discrete", 5),
     "Projection": ("vectors, discrete", 3), "Random": ("vectors, continuous", 2),
     "RCPO": ("numbered, discrete", 2), "PPOLagrangian": ("vectors, discrete", 2), "VaRAC": ("numbered, discrete", 2),
-    "ApproPO": ("numbered, discrete", 2), "Only": ("numbered, discrete", 2),
+    "ApproPO": ("numbered, discrete", 2), "SingleObjective": ("numbered, discrete", 2),
 }  # fmt: skip
 SECOND = {
     "PPO": ("numbered, discrete", 1), "A2C": ("vectors, continuous", 1), "DQN": ("pictures, discrete", 1),
@@ -273,12 +287,12 @@ class TestNumbers:
         keys = jax.random.split(KEY, 50)
         drawn, best = (np.asarray(choose(algorithm, state, obs, keys, greedy)) for greedy in (False, True))
         for actions in (drawn, best):
-            if isinstance(spec.action, Discrete):
+            if isinstance(spec.action_space, Discrete):
                 assert actions.dtype == np.int32
                 assert (actions >= 0).all()
-                assert (actions < spec.action.n).all()
+                assert (actions < spec.action_space.n).all()
             else:
-                assert actions.shape[2:] == spec.action.shape
+                assert actions.shape[2:] == spec.action_space.shape
                 assert np.isfinite(actions).all()
                 if name == "Random":
                     assert (np.abs(actions) <= 1).all()
@@ -304,21 +318,21 @@ class TestNumbers:
 
 VALUES = {
     "gamma": (0.0, 0.5, 1.0),
-    "rate": (0.0, 0.1, "0.2"),
-    "critic_rate": (0.0, 1),
-    "trace": (0.0, 1.0),
-    "entropy": (0.1, 1.0),
-    "clip": (0.01, 0.5),
-    "divergence": (0.5,),
+    "learning_rate": (0.0, 0.1, "0.2"),
+    "critic_learning_rate": (0.0, 1),
+    "gae_lambda": (0.0, 1.0),
+    "ent_coef": (0.1, 1.0),
+    "clip_range": (0.01, 0.5),
+    "kl_target": (0.5,),
     "tolerance": (0.0, 3, "0.5"),
     "epsilon": (0.0, 0.7),
-    "scale": (10.0, 3.0),
+    "return_scale": (10.0, 3.0),
     "eta": (Power(0.9), Power(0.1, 0.01)),
     "kappa": (0.1, 5.0),
 }
-OWN = {"ApproPO": 4, "Only": 0}
+OWN = {"ApproPO": 4, "SingleObjective": 0}
 """Values to try for those whose other settings are inside a learner of theirs; else 7 or more."""
-IDLE = ("tolerance", "divergence", "epsilon", "clip")
+IDLE = ("tolerance", "kl_target", "epsilon", "clip_range")
 """What need not show in a state after an update: nothing has settled, the ratio is near 1, act alone uses it."""
 
 
@@ -349,12 +363,31 @@ def test_new_values_do_not_compile(name):
 
 
 SIZES = {
-    "worlds": 2, "rollout": 2, "epochs": 3, "minibatches": 4, "batch": 6, "updates": 3, "capacity": 96, "warmup": 24,
-    "period": 3, "hidden": (5,), "activation": "tanh", "bias": False, "surrogate": "penalised", "level": "critic",
-    "average": True, "weighted": True, "standardise": False, "networks": lexrl.Networks(hidden=(5,)),
-    "dual": lexrl.Dual(second_order=True), "measure": "cvar", "every": 2, "kept": 5, "objective": "one",
+    "num_envs": 2,
+    "num_steps": 2,
+    "num_epochs": 3,
+    "num_minibatches": 4,
+    "batch_size": 6,
+    "gradient_steps": 3,
+    "buffer_size": 96,
+    "learning_starts": 24,
+    "target_update_interval": 3 * N * T // 2,
+    "hidden_sizes": (5,),
+    "activation": "tanh",
+    "use_bias": False,
+    "surrogate": "kl_penalty",
+    "return_estimate": "critic",
+    "average": True,
+    "discounted_states": True,
+    "normalize_advantage": False,
+    "networks": lexrl.Networks(hidden_sizes=(5,)),
+    "dual": lexrl.Dual(second_order=True),
+    "measure": "cvar",
+    "episodes_per_update": 2,
+    "mixture_size": 5,
+    "objective": "one",
     "algorithm": lexrl.A2C(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -375,7 +408,7 @@ def test_another_size_compiles_once():
     algorithm, spec = ALGORITHMS["A2C"], spec_of(spaces, m)
     learned("A2C", spaces, m)
     before = learn._cache_size()
-    other = dataclasses.replace(algorithm, networks=lexrl.Networks(hidden=()))
+    other = dataclasses.replace(algorithm, networks=lexrl.Networks(hidden_sizes=()))
     for rate in (0.1, 0.2):
         changed = lifted(dataclasses.replace(other, rate=rate))
         learn(changed, begin(changed, SEEDS, spec), rollout_of(spec), SEEDS)

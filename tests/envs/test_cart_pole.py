@@ -40,9 +40,9 @@ def ours():
 def test_spec():
     assert cart_pole().spec == Spec(Box((4,)), Discrete(2), ("reward",), 500)
     assert gymnasium.spec("CartPole-v1").max_episode_steps == 500
-    assert cart_pole(max_steps=7).spec.max_steps == 7
+    assert cart_pole(max_episode_steps=7).spec.max_episode_steps == 7
     with pytest.raises(InputError, match="An episode of 0 steps cannot be"):
-        cart_pole(max_steps=0)
+        cart_pole(max_episode_steps=0)
 
 
 def test_first_states_are_theirs():

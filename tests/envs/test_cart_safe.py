@@ -92,14 +92,14 @@ def test_signals_of_the_new_state(step, place, cost, discount):
 
 
 def test_the_rest_need_not_be_charged():
-    answer = cart_safe(charge_rest=False).step(at(2.5, 0.0, 0.0, 0.0), jnp.int32(0), jax.random.key(0))
+    answer = cart_safe(charge_remaining=False).step(at(2.5, 0.0, 0.0, 0.0), jnp.int32(0), jax.random.key(0))
     assert answer.signals[1] == 1.0
 
 
 def test_cosine_and_sine_instead_of_the_angle():
-    world = cart_safe(trigonometric=True)
+    world = cart_safe(observe_cos_sin=True)
     _, seen = world.reset(jax.random.key(0))
-    assert world.spec.observation == Box((5,))
+    assert world.spec.observation_space == Box((5,))
     assert seen.shape == (5,)
     np.testing.assert_allclose(seen[2] ** 2 + seen[3] ** 2, 1.0, rtol=1e-6)
     assert seen[2] < -0.99  # it hangs
@@ -107,30 +107,30 @@ def test_cosine_and_sine_instead_of_the_angle():
 
 def test_its_names_and_length(world):
     assert world.spec.objectives == ("reward", "cost")
-    assert world.spec.max_steps == 300
+    assert world.spec.max_episode_steps == 300
 
 
 def test_an_episode_needs_a_step():
     with pytest.raises(InputError, match="max_steps must be 1 or more"):
-        cart_safe(max_steps=0)
+        cart_safe(max_episode_steps=0)
 
 
 def test_a_table_is_no_place_for_it():
     with pytest.raises(InputError, match="needs numbered observations"):
-        lexrl.train(lexrl.q_learning(), cart_safe(), "min cost > max reward", seeds=1, steps=10)
+        lexrl.train(lexrl.q_learning(), cart_safe(), "min cost > max reward", seeds=1, total_timesteps=10)
 
 
 class TestEffort:
     """The third signal, and what must be seen for it."""
 
     @pytest.mark.parametrize("trigonometric", [False, True])
-    def test_it_counts_changes_of_direction(self, trigonometric):
-        world = cart_safe(effort=True, trigonometric=trigonometric)
+    def test_it_counts_changes_of_direction(self, observe_cos_sin):
+        world = cart_safe(effort_signal=True, observe_cos_sin=observe_cos_sin)
         assert world.spec.objectives == ("reward", "cost", "effort")
-        assert world.spec.observation == Box((6 if trigonometric else 5,))
+        assert world.spec.observation_space == Box((6 if observe_cos_sin else 5,))
         step = jax.jit(world.step)
         state, seen = world.reset(jax.random.key(0))
-        assert seen.shape == world.spec.observation.shape
+        assert seen.shape == world.spec.observation_space.shape
         assert seen[-1] == 0
         efforts, shown = [], []
         for action in (1, 1, 0, 1, 1, 0, 0):
@@ -143,13 +143,13 @@ class TestEffort:
 
     @pytest.mark.parametrize("first", [0, 1])
     def test_the_first_push_of_an_episode_is_no_change(self, first):
-        world = cart_safe(effort=True)
+        world = cart_safe(effort_signal=True)
         state, _ = world.reset(jax.random.key(0))
         assert world.step(state, jnp.int32(first), jax.random.key(0)).signals[2] == 0
 
     def test_all_else_stays(self, world, step):
-        more = jax.jit(cart_safe(effort=True).step)
-        one, other = (w.reset(jax.random.key(5))[0] for w in (world, cart_safe(effort=True)))
+        more = jax.jit(cart_safe(effort_signal=True).step)
+        one, other = (w.reset(jax.random.key(5))[0] for w in (world, cart_safe(effort_signal=True)))
         for time in range(40):
             action = jnp.int32((time // 3) % 2)
             plain, rich = step(one, action, jax.random.key(0)), more(other, action, jax.random.key(0))

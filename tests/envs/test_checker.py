@@ -52,7 +52,7 @@ class Plain:
         return jax.tree.map(np.asarray, self.told.step(state, action, key))
 
 
-def numbered(obs):
+def discrete_observations(obs):
     return {"observation": Discrete(3), "first": lambda: jnp.int32(0), "obs": lambda: obs}
 
 
@@ -66,8 +66,11 @@ SAID = {
         ("A step shows float32[2,1]", "which is float[2]", "change one"),
     ),
     "whole numbers for a box": ({"obs": lambda: jnp.zeros(2, jnp.int32)}, ("A step shows int32[2]", "float[2]")),
-    "a float for a number": (numbered(jnp.float32(1)), ("A step shows float32[]", "Discrete(n=3)", "integer[]")),
-    "a vector for a number": (numbered(jnp.zeros(3, jnp.int32)), ("A step shows int32[3]", "integer[]")),
+    "a float for a number": (
+        discrete_observations(jnp.float32(1)),
+        ("A step shows float32[]", "Discrete(n=3)", "integer[]"),
+    ),
+    "a vector for a number": (discrete_observations(jnp.zeros(3, jnp.int32)), ("A step shows int32[3]", "integer[]")),
     "too few signals": (
         {"signals": lambda: jnp.zeros(1)},
         ("A step pays float32[1]", "signals are reward, cost; pay float[2]", "one number for each"),
@@ -112,9 +115,9 @@ def test_in_jax(what):
 @pytest.mark.parametrize("what", SAID)
 def test_in_python(what):
     given, parts = SAID[what]
-    algorithm = lexrl.LA2C(worlds=2, rollout=2, networks=lexrl.Networks(hidden=()))
+    algorithm = lexrl.LA2C(num_envs=2, num_steps=2, networks=lexrl.Networks(hidden_sizes=()))
     with pytest.raises(lexrl.InputError) as error:
-        lexrl.train(algorithm, Plain(given), ORDER, seeds=1, steps=4)
+        lexrl.train(algorithm, Plain(given), ORDER, seeds=1, total_timesteps=4)
     check(error, parts)
 
 
@@ -122,7 +125,7 @@ def test_in_python(what):
     "given",
     [
         {},
-        numbered(jnp.int32(2)),
+        discrete_observations(jnp.int32(2)),
         {"action": Box((3,), -1.0, 1.0), "shape": (3,)},
         {"discount": lambda: jnp.bool_(True)},
         {"observation": Box(()), "first": lambda: jnp.float32(0), "obs": lambda: jnp.float32(0)},
@@ -135,10 +138,13 @@ def test_what_fits_passes(given):
 @pytest.mark.parametrize(
     "world",
     [
-        lexrl.cart_pole(), lexrl.cart_safe(effort=True), lexrl.mountain_car_safe(), lexrl.grid_nav(4, one_hot=True),
-        lexrl.random_world(0, states=3, actions=2),
+        lexrl.cart_pole(),
+        lexrl.cart_safe(effort_signal=True),
+        lexrl.mountain_car_safe(),
+        lexrl.grid_nav(4, one_hot=True),
+        lexrl.random_world(0, num_states=3, num_actions=2),
     ],
-)  # fmt: skip
+)
 def test_our_own_worlds_pass(world):
     order = " > ".join(f"max {name}" for name in world.spec.objectives)
     plan(lexrl.LPPO(), world, order, 1, 100)

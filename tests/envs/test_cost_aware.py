@@ -8,7 +8,7 @@ import pytest
 import lexrl
 from lexrl.constraints import as_limits
 from lexrl.envs import checker
-from lexrl.envs.cost_aware import SoFar, so_far
+from lexrl.envs.cost_aware import CostAwareObservation, so_far
 from lexrl.runs import plan
 from lexrl.types import Box, Discrete, Step
 
@@ -19,7 +19,7 @@ def chain(cost):
     """One state that is stepped through for ever, at a cost for each action."""
     rewards = np.array([[[0.0, 1.0]], [cost]])
     process = lexrl.momdp(np.ones((1, 2, 1)), rewards, 0.9, objectives=("reward", "cost"))
-    return lexrl.finite_world(process, max_steps=9)
+    return lexrl.finite_world(process, max_episode_steps=9)
 
 
 def seen(world, actions):
@@ -36,7 +36,7 @@ class TestNumbered:
         """One state, sums 0, 1, 2 and beyond."""
         world = so_far(chain([0, 1]), as_limits("cost <= 2"))
         assert world.spec == chain([0, 1]).spec._replace(observation=Discrete(4))
-        checker.check_world(world, KEY)
+        checker.check_env(world, KEY)
 
     def test_sums_are_counted_to_just_beyond_the_limit(self):
         world = so_far(chain([0, 1]), as_limits("cost <= 2"))
@@ -45,7 +45,7 @@ class TestNumbered:
     def test_two_signals(self):
         """reward in 0..1 and beyond, then cost in 0..2 and beyond: (3 sums) x (4 sums)."""
         world = so_far(chain([1, 0]), as_limits("reward <= 1, cost <= 2"))
-        assert world.spec.observation == Discrete(12)
+        assert world.spec.observation_space == Discrete(12)
         np.testing.assert_array_equal(seen(world, [0, 1, 1, 1]), [0, 1, 5, 9, 9])
 
     def test_a_broken_limit_never_looks_kept(self):
@@ -65,13 +65,13 @@ class TestNumbered:
 
 
 class TestVectors:
-    WORLD = lexrl.cart_safe(trigonometric=True, max_steps=20)
+    WORLD = lexrl.cart_safe(observe_cos_sin=True, max_episode_steps=20)
 
     def test_spec(self):
         world = so_far(self.WORLD, as_limits("cost <= 10"))
-        assert world.spec.observation == Box((self.WORLD.spec.observation.shape[0] + 1,))
+        assert world.spec.observation_space == Box((self.WORLD.spec.observation_space.shape[0] + 1,))
         assert world.spec._replace(observation=None) == self.WORLD.spec._replace(observation=None)
-        checker.check_world(world, KEY)
+        checker.check_env(world, KEY)
 
     def test_sums_in_units_of_the_limit(self):
         """No further than twice the limit; and what else is seen is the world's own."""
@@ -118,8 +118,10 @@ def test_worlds_in_python():
 
 
 def test_a_run_wraps_its_world_once():
-    learner = lexrl.VaRAC(chance="cost <= 2 with 0.9")
+    learner = lexrl.VaRAC(chance_constraints="cost <= 2 with 0.9")
     run = plan(learner, chain([0, 1]), "max reward > min cost", seeds=1, steps=100)
-    assert isinstance(run.env, SoFar)
+    assert isinstance(run.env, CostAwareObservation)
     assert plan(learner, run.env, "max reward > min cost", seeds=1, steps=100).env is run.env
-    assert not isinstance(plan(lexrl.RCPO(), chain([0, 1]), "max reward > min cost", seeds=1, steps=100).env, SoFar)
+    assert not isinstance(
+        plan(lexrl.RCPO(), chain([0, 1]), "max reward > min cost", seeds=1, steps=100).env, CostAwareObservation
+    )

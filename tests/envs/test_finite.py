@@ -53,7 +53,7 @@ N = 6000
 
 def steps(world, n=N, seed=0):
     """Every pair of the world `n` times."""
-    n_states, n_actions = world.spec.observation.n, world.spec.action.n
+    n_states, n_actions = world.spec.observation_space.n, world.spec.action_space.n
     pairs = np.arange(n_states * n_actions)
     return jax.tree.map(
         np.asarray, sampled(world, jnp.array(pairs // n_actions), jnp.array(pairs % n_actions), many_keys(n, seed))
@@ -109,7 +109,7 @@ class TestSuccessors:
     def test_padded_for_company(self):
         """Next to a world with more successors, slots are added; nothing else changes."""
         worlds = [
-            lexrl.finite_world(random_momdp(seed, 6, 2, 2, successors=n, episodic=True), noise=0.1)
+            lexrl.finite_world(random_momdp(seed, 6, 2, 2, num_successors=n, episodic=True), reward_noise=0.1)
             for seed, n in ((0, 2), (1, 5))
         ]
         assert [world.slots.shape[2] for world in worlds] == [3, 6]
@@ -211,7 +211,7 @@ class TestSignals:
         means = np.arange(n_objectives)[:, None, None] * 10.0
         process = momdp(np.ones((1, 1, 1)), means, 0.5)
         n, sigma = 40_000, 0.2
-        noise = steps(lexrl.finite_world(process, noise=sigma), n, seed=5).signals[0] - means[:, 0, 0]
+        noise = steps(lexrl.finite_world(process, reward_noise=sigma), n, seed=5).signals[0] - means[:, 0, 0]
         assert noise.shape == (n, n_objectives)
         for column in noise.T:
             assert abs(column.mean()) < 5 * sigma / np.sqrt(n)
@@ -226,7 +226,7 @@ class TestSignals:
 
     def test_noise_does_not_depend_on_where_one_goes(self):
         process = momdp(np.full((2, 1, 2), 0.5), np.zeros((2, 2, 1)), 0.5)
-        answer = steps(lexrl.finite_world(process, noise=1.0), 20_000, seed=2)
+        answer = steps(lexrl.finite_world(process, reward_noise=1.0), 20_000, seed=2)
         for column in answer.signals[0].T:
             assert abs(np.corrcoef(column, answer.state[0])[0, 1]) < 5 / np.sqrt(20_000)
 
@@ -235,7 +235,7 @@ class TestSignals:
         assert (answer.signals == 0.5).all()
 
     def test_noise_leaves_the_way_alone(self):
-        quiet, loud = (steps(lexrl.finite_world(PROCESS, noise=noise)) for noise in (0.0, 3.0))
+        quiet, loud = (steps(lexrl.finite_world(PROCESS, reward_noise=noise)) for noise in (0.0, 3.0))
         np.testing.assert_array_equal(quiet.state, loud.state)
         assert not np.array_equal(quiet.signals, loud.signals)
 
@@ -250,7 +250,7 @@ class TestFirstStates:
         assert abs(share[0] - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 4000)
 
     def test_uniform_over_many(self):
-        process = random_momdp(0, 40, 2, 1, successors=2, episodic=True)
+        process = random_momdp(0, 40, 2, 1, num_successors=2, episodic=True)
         first, _ = first_states(lexrl.finite_world(process), 8000)
         counts = np.bincount(first, minlength=40)
         assert counts[39] == 0  # where the task ends none begins
@@ -280,12 +280,19 @@ class TestTheProcessBack:
             states = 2
         gamma = np.random.default_rng(seed).random(objectives)
         process = random_momdp(
-            seed, states, actions, objectives, gamma=gamma, successors=successors, ties=0.3, episodic=episodic
+            seed,
+            states,
+            actions,
+            objectives,
+            gamma=gamma,
+            num_successors=successors,
+            tie_fraction=0.3,
+            episodic=episodic,
         )
         give_back(process, noise=noise)
 
     def test_what_is_worth_the_same(self):
-        process = random_momdp(9, 20, 3, 2, gamma=0.95, ties=0.5)
+        process = random_momdp(9, 20, 3, 2, gamma=0.95, tie_fraction=0.5)
         order = "max signal_1 > min signal_2"
         one, other = lexrl.solve(process, order), lexrl.solve(lexrl.finite_world(process).momdp(0.95), order)
         np.testing.assert_array_equal(one.sets, other.sets)
@@ -302,41 +309,41 @@ class TestTheProcessBack:
 
 class TestTheWorld:
     def test_the_spec(self):
-        spec = lexrl.finite_world(PROCESS, max_steps=7).spec
-        assert (spec.observation, spec.action) == (Discrete(3), Discrete(2))
-        assert (spec.objectives, spec.max_steps) == (("cost", "gain"), 7)
+        spec = lexrl.finite_world(PROCESS, max_episode_steps=7).spec
+        assert (spec.observation_space, spec.action_space) == (Discrete(3), Discrete(2))
+        assert (spec.objectives, spec.max_episode_steps) == (("cost", "gain"), 7)
 
     @pytest.mark.parametrize("max_steps", [0, -3])
-    def test_no_steps(self, max_steps):
+    def test_no_steps(self, max_episode_steps):
         with pytest.raises(lexrl.InputError, match="max_steps must be 1 or more"):
-            lexrl.finite_world(PROCESS, max_steps=max_steps)
+            lexrl.finite_world(PROCESS, max_episode_steps=max_episode_steps)
 
     @pytest.mark.parametrize("noise", [-0.1, float("nan")])
     def test_noise_that_is_none(self, noise):
         with pytest.raises(lexrl.InputError, match="a standard deviation must be 0 or more"):
-            lexrl.finite_world(PROCESS, noise=noise)
+            lexrl.finite_world(PROCESS, reward_noise=noise)
 
     def test_random_world(self):
-        world = lexrl.random_world(3, states=9, actions=2, objectives=3, successors=4, ties=0.5)
+        world = lexrl.random_world(3, num_states=9, num_actions=2, num_signals=3, num_successors=4, tie_fraction=0.5)
         spec = world.spec
-        assert (spec.observation, spec.action, spec.max_steps) == (Discrete(9), Discrete(2), 100)
+        assert (spec.observation_space, spec.action_space, spec.max_episode_steps) == (Discrete(9), Discrete(2), 100)
         assert spec.objectives == ("signal_1", "signal_2", "signal_3")
-        assert world.noise == 0.2
-        agree(world.momdp(0.9), random_momdp(3, 9, 2, 3, successors=4, ties=0.5))
+        assert world.reward_noise == 0.2
+        agree(world.momdp(0.9), random_momdp(3, 9, 2, 3, num_successors=4, tie_fraction=0.5))
         assert not world.terminal.any()
         assert np.abs(world.slots[..., 3:]).max() <= 1
-        again, other = (lexrl.random_world(seed, states=9, actions=2, successors=4) for seed in (3, 4))
+        again, other = (lexrl.random_world(seed, num_states=9, num_actions=2, num_successors=4) for seed in (3, 4))
         assert not np.array_equal(again.slots, other.slots)
 
     def test_random_world_has_the_sizes_of_the_paper(self):
         spec = lexrl.random_world().spec
-        assert (spec.observation, spec.action, len(spec.objectives)) == (Discrete(256), Discrete(4), 2)
+        assert (spec.observation_space, spec.action_space, len(spec.objectives)) == (Discrete(256), Discrete(4), 2)
 
 
 class TestCompany:
-    @pytest.mark.parametrize("other", [{"states": 5}, {"actions": 2}, {"objectives": 3}, {"max_steps": 7}])
+    @pytest.mark.parametrize("other", [{"states": 5}, {"actions": 2}, {"objectives": 3}, {"max_episode_steps": 7}])
     def test_worlds_of_different_kinds(self, other):
-        size = {"states": 6, "actions": 3, "objectives": 2, "successors": 2, "max_steps": 9}
+        size = {"states": 6, "actions": 3, "objectives": 2, "successors": 2, "max_episode_steps": 9}
         with pytest.raises(lexrl.InputError, match="worlds of one kind"):
             per_seed([lexrl.random_world(**size), lexrl.random_world(**(size | other))])
 
@@ -347,4 +354,4 @@ class TestCompany:
     def test_worlds_of_different_classes(self):
         grid = lexrl.grid_nav(3)
         with pytest.raises(lexrl.InputError, match="worlds of one kind"):
-            per_seed([grid, lexrl.finite_world(grid.momdp(), max_steps=grid.max_steps)])
+            per_seed([grid, lexrl.finite_world(grid.momdp(), max_episode_steps=grid.max_episode_steps)])

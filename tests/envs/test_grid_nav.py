@@ -17,7 +17,7 @@ from lexrl.loops.keys import Purpose
 from lexrl.types import Box, Discrete
 
 UP, RIGHT, DOWN, LEFT = range(4)
-SMALL = lexrl.grid_nav(4, seed=3, slip=0.4, density=0.4, goal_reward=10.0, step_reward=-1.0)
+SMALL = lexrl.grid_nav(4, map_seed=3, slip_probability=0.4, obstacle_density=0.4, goal_reward=10.0, step_reward=-1.0)
 N_CELLS = 16
 
 
@@ -59,7 +59,9 @@ def all_pairs(world):
 @pytest.mark.parametrize("slip", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_second_telling_agrees_step_by_step(seed, slip):
-    world = lexrl.grid_nav(4, seed=seed, slip=slip, density=0.4, goal_reward=10.0, step_reward=-1.0)
+    world = lexrl.grid_nav(
+        4, map_seed=seed, slip_probability=slip, obstacle_density=0.4, goal_reward=10.0, step_reward=-1.0
+    )
     cells, actions = all_pairs(world)
     draws = many_keys(60)
     chances = np.asarray(jax.jit(jax.vmap(lambda key: jax.random.uniform(key, (2,))))(draws))
@@ -98,12 +100,12 @@ class TestByHand:
     #   3 # 5
     #   6 7 S
     @staticmethod
-    def world(slip=0.0, **changes):
+    def world(slip_probability=0.0, **changes):
         spots = np.zeros(9, bool)
         spots[4] = True
         return eqx.tree_at(
             lambda world: (world.obstacles, world.goal),
-            lexrl.grid_nav(3, slip=slip, **changes),
+            lexrl.grid_nav(3, slip_probability=slip_probability, **changes),
             (spots, np.array(1, np.int32)),
         )
 
@@ -136,12 +138,14 @@ class TestByHand:
         assert self.go(0, RIGHT, step_reward=-1.0, goal_reward=1000.0) == (1, 999.0, 0.0, 0.0)
 
     def test_a_hand_that_always_slips_does_not_listen(self):
-        reached = np.asarray(sampled(self.world(slip=1.0), jnp.full(4, 4), jnp.arange(4), many_keys(50)).state)
+        reached = np.asarray(
+            sampled(self.world(slip_probability=1.0), jnp.full(4, 4), jnp.arange(4), many_keys(50)).state
+        )
         assert (reached == reached[:1]).all()
         assert set(reached[0]) == {1, 5, 7, 3}
 
     def test_the_finite_process(self):
-        process = self.world(slip=0.2).momdp((0.9, 0.8))
+        process = self.world(slip_probability=0.2).momdp((0.9, 0.8))
         assert process.objectives == ("reward", "cost")
         assert process.gamma.tolist() == [0.9, 0.8]
         assert np.flatnonzero(process.terminal).tolist() == [1]
@@ -174,9 +178,9 @@ class TestByHand:
 
 class TestMaps:
     @settings(max_examples=40, deadline=None)
-    @given(size=st.integers(3, 30), seed=st.integers(0, 2**32 - 1), density=st.floats(0, 1))
+    @given(size=st.integers(3, 30), seed=st.integers(0, 2**32 - 1), obstacle_density=st.floats(0, 1))
     def test_the_map_follows_from_its_seed(self, size, seed, density):
-        one, other = (lexrl.grid_nav(size, seed=seed, density=density) for _ in range(2))
+        one, other = (lexrl.grid_nav(size, map_seed=seed, obstacle_density=density) for _ in range(2))
         np.testing.assert_array_equal(one.obstacles, other.obstacles)
         assert one.goal == other.goal
         assert 0 <= one.goal < size
@@ -186,35 +190,40 @@ class TestMaps:
         assert one.obstacles.shape == (size**2,)
 
     def test_seeds_make_different_maps(self):
-        worlds = [lexrl.grid_nav(10, seed=seed) for seed in range(20)]
+        worlds = [lexrl.grid_nav(10, map_seed=seed) for seed in range(20)]
         assert len({world.obstacles.tobytes() for world in worlds}) == 20
         assert len({int(world.goal) for world in worlds}) > 5
 
     def test_the_goal_does_not_depend_on_the_density(self):
-        assert len({int(lexrl.grid_nav(10, seed=5, density=density).goal) for density in (0.0, 0.3, 1.0)}) == 1
+        assert (
+            len({int(lexrl.grid_nav(10, map_seed=5, obstacle_density=density).goal) for density in (0.0, 0.3, 1.0)})
+            == 1
+        )
 
     def test_density(self):
-        share = np.mean([lexrl.grid_nav(30, seed=seed).obstacles.reshape(30, 30)[1:-1].mean() for seed in range(30)])
+        share = np.mean(
+            [lexrl.grid_nav(30, map_seed=seed).obstacles.reshape(30, 30)[1:-1].mean() for seed in range(30)]
+        )
         assert abs(share - 0.3) < 5 * np.sqrt(0.21 / (30 * 28 * 30))
-        assert lexrl.grid_nav(5, density=1.0).obstacles.sum() == 15
-        assert lexrl.grid_nav(5, density=0.0).obstacles.sum() == 0
+        assert lexrl.grid_nav(5, obstacle_density=1.0).obstacles.sum() == 15
+        assert lexrl.grid_nav(5, obstacle_density=0.0).obstacles.sum() == 0
 
     def test_goals_are_spread_over_the_top_row(self):
-        counts = np.bincount([int(lexrl.grid_nav(4, seed=seed).goal) for seed in range(400)], minlength=4)
+        counts = np.bincount([int(lexrl.grid_nav(4, map_seed=seed).goal) for seed in range(400)], minlength=4)
         assert (np.abs(counts - 100) < 5 * np.sqrt(400 * 0.25 * 0.75)).all()
 
 
 class TestWhatIsSeen:
     def test_the_spec(self):
-        world = lexrl.grid_nav(6, max_steps=17)
-        assert world.spec.observation == Discrete(36)
-        assert world.spec.action == Discrete(4)
+        world = lexrl.grid_nav(6, max_episode_steps=17)
+        assert world.spec.observation_space == Discrete(36)
+        assert world.spec.action_space == Discrete(4)
         assert world.spec.objectives == ("reward", "cost")
-        assert world.spec.max_steps == 17
+        assert world.spec.max_episode_steps == 17
 
     def test_defaults_are_those_of_the_experiments(self):
         world = lexrl.grid_nav()
-        assert (world.size, world.max_steps, world.slip) == (25, 50, 0.1)
+        assert (world.size, world.max_episode_steps, world.slip_probability) == (25, 50, 0.1)
         assert (world.goal_reward, world.step_reward) == (100.0, 0.0)
 
     @pytest.mark.parametrize("size", [3, 6])
@@ -224,8 +233,10 @@ class TestWhatIsSeen:
             assert int(state) == int(obs) == size**2 - 1
 
     def test_one_hot(self):
-        plain, shown = (lexrl.grid_nav(4, seed=3, slip=0.4, one_hot=one_hot) for one_hot in (False, True))
-        assert shown.spec.observation == Box((16,), 0.0, 1.0)
+        plain, shown = (
+            lexrl.grid_nav(4, map_seed=3, slip_probability=0.4, one_hot=one_hot) for one_hot in (False, True)
+        )
+        assert shown.spec.observation_space == Box((16,), 0.0, 1.0)
         state, obs = shown.reset(many_keys(1)[0])
         assert int(state) == 15
         assert obs.tolist() == [0.0] * 15 + [1.0]
@@ -244,11 +255,19 @@ class TestComplaints:
         with pytest.raises(lexrl.InputError, match=f"size {size} has no room.*size 3 or more"):
             lexrl.grid_nav(size)
 
-    @pytest.mark.parametrize("wrong", [{"slip": -0.1}, {"slip": 1.5}, {"density": 2.0}, {"slip": float("nan")}])
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"slip_probability": -0.1},
+            {"slip_probability": 1.5},
+            {"obstacle_density": 2.0},
+            {"slip_probability": float("nan")},
+        ],
+    )
     def test_probabilities(self, wrong):
         with pytest.raises(lexrl.InputError, match=r"both must lie in \[0, 1\]"):
             lexrl.grid_nav(5, **wrong)
 
     def test_length(self):
         with pytest.raises(lexrl.InputError, match="max_steps must be 1 or more"):
-            lexrl.grid_nav(5, max_steps=0)
+            lexrl.grid_nav(5, max_episode_steps=0)

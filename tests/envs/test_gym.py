@@ -14,7 +14,7 @@ import lexrl
 from lexrl.envs import gym_world
 from lexrl.errors import InputError
 from lexrl.loops import host
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 from lexrl.types import Box, Discrete, Spec, Transition
 
@@ -61,7 +61,7 @@ class Corridor(gymnasium.Env):
         self.closed += 1
 
 
-def corridor(max_steps=8, **settings):
+def corridor(max_episode_steps=8, **settings):
     """A world, and every environment it has made."""
     made = []
 
@@ -69,18 +69,18 @@ def corridor(max_steps=8, **settings):
         made.append(Corridor(**settings))
         return made[-1]
 
-    return gym_world(make, max_steps), made
+    return gym_world(make, max_episode_steps), made
 
 
 class Scribe(eqx.Module):
     """Learns nothing, and remembers the last rollout."""
 
-    rollout: int = eqx.field(static=True, default=7)
-    worlds: int = eqx.field(static=True, default=1)
+    num_steps: int = eqx.field(static=True, default=7)
+    num_envs: int = eqx.field(static=True, default=1)
 
     def init(self, spec, key):
         def zeros(*shape, dtype=jnp.float32):
-            return jnp.zeros((self.rollout, self.worlds, *shape), dtype)
+            return jnp.zeros((self.num_steps, self.num_envs, *shape), dtype)
 
         return Transition(zeros(1), zeros(dtype=jnp.int32), zeros(1), zeros(), zeros(1), zeros(dtype=bool))
 
@@ -93,8 +93,8 @@ class Scribe(eqx.Module):
 
 def lived(world):
     """Seven steps, as a learner hears of them."""
-    result = lexrl.train(Scribe(), world, ORDER, seeds=1, steps=7, chunks=1)
-    rollout = jax.tree.map(lambda leaf: np.asarray(leaf)[:, 0], result.learner())
+    result = lexrl.train(Scribe(), world, ORDER, seeds=1, total_timesteps=7, num_log_points=1)
+    rollout = jax.tree.map(lambda leaf: np.asarray(leaf)[:, 0], result.agent())
     return rollout, result
 
 
@@ -106,27 +106,27 @@ class TestEnds:
         assert rollout.next_obs[:, 0].tolist() == [1, 2, 3, 1, 2, 3, 1]
         assert rollout.last.tolist() == [False, False, True, False, False, True, False]
         assert rollout.discount.tolist() == [1] * 7
-        assert result.metrics["length"].tolist() == [[3]]
-        assert result.metrics["return"].tolist() == [[[3]]]
+        assert result.metrics["episode_length"].tolist() == [[3]]
+        assert result.metrics["episode_return"].tolist() == [[[3]]]
 
     def test_ended_by_the_environment(self):
         rollout, result = lived(corridor(end=3)[0])
         assert rollout.last.tolist() == [False, False, True, False, False, True, False]
         assert rollout.discount.tolist() == [1, 1, 0, 1, 1, 0, 1]
-        assert result.metrics["length"].tolist() == [[3]]
+        assert result.metrics["episode_length"].tolist() == [[3]]
 
     def test_both_at_once_is_an_end(self):
         rollout, _ = lived(corridor(end=3, cut=3)[0])
         assert rollout.discount.tolist() == [1, 1, 0, 1, 1, 0, 1]
 
     def test_cut_off_by_the_loop(self):
-        rollout, _ = lived(corridor(max_steps=2)[0])
+        rollout, _ = lived(corridor(max_episode_steps=2)[0])
         assert rollout.last.tolist() == [False, True, False, True, False, True, False]
         assert rollout.discount.tolist() == [1] * 7
 
     def test_the_time_limit_is_the_loops(self):
         """It is lifted from the environment, so a longer one can be asked for."""
-        world = gym_world("Pendulum-v1", max_steps=300)
+        world = gym_world("Pendulum-v1", max_episode_steps=300)
         crowd, _ = alone(world)
         assert not any(crowd.step(np.zeros((1, 1), np.float32), unasked).cut for _ in range(299))
         crowd.close()
@@ -136,8 +136,8 @@ class TestEnds:
         """1 a step for ever, at gamma 0.5, is worth 2; 1 once is worth 1."""
         world, _ = corridor(observation=spaces.Discrete(1), shown=0, **settings)
         algorithm = lexrl.q_learning(alpha=1.0, gamma=0.5)
-        result = lexrl.train(algorithm, world, ORDER, seeds=1, steps=60, chunks=1)
-        np.testing.assert_allclose(result.learner().q.max(), worth, rtol=1e-5)
+        result = lexrl.train(algorithm, world, ORDER, seeds=1, total_timesteps=60, num_log_points=1)
+        np.testing.assert_allclose(result.agent().q.max(), worth, rtol=1e-5)
 
     @pytest.mark.parametrize(("settings", "length"), [({"cut": 3}, 3), ({"end": 5}, 5), ({}, 8)])
     def test_in_evaluations(self, settings, length):
@@ -153,14 +153,14 @@ class TestEnvironments:
 
     def test_training_keeps_one_for_each_world_and_closes_it(self):
         world, made = corridor(cut=2)
-        lexrl.train(Scribe(worlds=3), world, ORDER, seeds=2, steps=42, chunks=2)
+        lexrl.train(Scribe(num_envs=3), world, ORDER, seeds=2, total_timesteps=42, num_log_points=2)
         assert [env.closed for env in made] == [1] * (1 + 2 * 3)
         assert [len(env.actions) for env in made[1:]] == [14] * 6
 
     def test_a_run_that_is_left_closes_them_too(self):
         world, made = corridor()
-        people = population(Scribe(), world, ORDER, [0])
-        loop = host.advance(people, world, host.start(people, world), 70, chunks=10)
+        population = make_population(Scribe(), world, ORDER, [0])
+        loop = host.advance(population, world, host.start(population, world), 70, num_log_points=10)
         next(loop)
         assert [env.closed for env in made] == [1, 0]
         loop.close()
@@ -168,7 +168,7 @@ class TestEnvironments:
 
     def test_evaluating_needs_one_and_closes_it(self):
         world, made = corridor(cut=2)
-        result = lexrl.train(Scribe(), world, ORDER, seeds=3, steps=7, chunks=1)
+        result = lexrl.train(Scribe(), world, ORDER, seeds=3, total_timesteps=7, num_log_points=1)
         made.clear()
         result.evaluate(5)
         assert [env.closed for env in made] == [1]
@@ -177,7 +177,7 @@ class TestEnvironments:
     def test_even_where_it_breaks(self):
         made, settings = [], {}
         world = gym_world(lambda: made.append(Corridor(cut=2, **settings)) or made[-1], 8)
-        result = lexrl.train(Scribe(), world, ORDER, seeds=1, steps=7, chunks=1)
+        result = lexrl.train(Scribe(), world, ORDER, seeds=1, total_timesteps=7, num_log_points=1)
         made.clear()
         settings["broken"] = True
         with pytest.raises(KeyboardInterrupt):
@@ -187,8 +187,8 @@ class TestEnvironments:
     def test_evaluating_side_by_side(self):
         """As many episodes as were asked for, each as it is when played alone."""
         world = gym_world("CartPole-v1", 40)
-        result = lexrl.train(lexrl.Random(worlds=3), world, ORDER, seeds=2, steps=3, chunks=1)
-        alone = lexrl.train(lexrl.Random(worlds=1), world, ORDER, seeds=2, steps=1, chunks=1)
+        result = lexrl.train(lexrl.Random(num_envs=3), world, ORDER, seeds=2, total_timesteps=3, num_log_points=1)
+        alone = lexrl.train(lexrl.Random(num_envs=1), world, ORDER, seeds=2, total_timesteps=1, num_log_points=1)
         one, other = (run.evaluate(7, gamma=0.9, greedy=False) for run in (result, alone))
         jax.tree.map(np.testing.assert_array_equal, one, other)
         assert len(np.unique(one.lengths)) > 4
@@ -212,14 +212,14 @@ class TestSpaces:
         cart = gym_world("CartPole-v1").spec
         assert cart == Spec(cart.observation, Discrete(2), ("reward",), 500)
         assert cart.observation.shape == (4,)
-        pendulum = gym_world("Pendulum-v1", max_steps=50).spec
+        pendulum = gym_world("Pendulum-v1", max_episode_steps=50).spec
         assert pendulum == Spec(Box((3,), -8.0, 8.0), Box((1,), -2.0, 2.0), ("reward",), 50)
         assert gym_world("FrozenLake-v1").spec[:2] == (Discrete(16), Discrete(4))
 
     def test_actions_stay_in_their_own_bounds(self):
         box = spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([1.0, 5.0], np.float32))
         world, made = corridor(action=box)
-        assert world.spec.action == Box((2,), -1.0, 5.0)
+        assert world.spec.action_space == Box((2,), -1.0, 5.0)
         crowd, _ = alone(world)
         crowd.step(np.array([[3.0, -2.0]], np.float32), unasked)
         assert made[-1].actions[0].tolist() == [1.0, 0.0]
@@ -245,26 +245,28 @@ class TestSpaces:
         ids=str,
     )
     def test_whole_numbers_can_be_numbered(self, space, shown, size, number):
-        world = gym_world(lambda: Corridor(observation=space, shown=shown), 8, numbered=True)
-        assert world.spec.observation == Discrete(size)
+        world = gym_world(lambda: Corridor(observation=space, shown=shown), 8, discrete_observations=True)
+        assert world.spec.observation_space == Discrete(size)
         crowd, first = alone(world)
         assert first.tolist() == crowd.step(np.array([0]), unasked).obs.tolist() == [number]
         assert first.dtype == np.int32
 
     def test_each_number_once(self):
         space = spaces.Tuple([spaces.Discrete(3), spaces.Box(-1, 1, (2,), np.int8)])
-        world = gym_world(lambda: Corridor(observation=space, shown=(0, np.zeros(2, np.int8))), 8, numbered=True)
+        world = gym_world(
+            lambda: Corridor(observation=space, shown=(0, np.zeros(2, np.int8))), 8, discrete_observations=True
+        )
         seen = [(a, np.array([b, c])) for a in range(3) for b in (-1, 0, 1) for c in (-1, 0, 1)]
         assert world.face.view.together(seen).tolist() == list(range(27))
 
     def test_what_can_be_flattened_is(self):
         space = spaces.Dict(a=spaces.Discrete(3), b=spaces.Box(-1.0, 2.0, (2,), np.float32))
         world = gym_world(lambda: Corridor(observation=space, shown={"a": 1, "b": np.array([0.5, 2.0], np.float32)}), 8)
-        assert world.spec.observation == Box((5,), -1.0, 2.0)
+        assert world.spec.observation_space == Box((5,), -1.0, 2.0)
         _, first = alone(world)
         np.testing.assert_array_equal(first, [[0, 1, 0, 0.5, 2.0]])
         assert first.dtype == np.float32
-        assert gym_world("Blackjack-v1", max_steps=9).spec.observation == Box((45,), 0.0, 1.0)
+        assert gym_world("Blackjack-v1", max_episode_steps=9).spec.observation_space == Box((45,), 0.0, 1.0)
 
     def test_numbers_are_converted(self):
         for space, shown, kind in (
@@ -308,7 +310,7 @@ class TestRefused:
     )
     def test_what_does_not_fit_the_spaces(self, settings, sentence):
         with pytest.raises(InputError, match=sentence):
-            lexrl.train(Scribe(), corridor(**settings)[0], ORDER, seeds=1, steps=7)
+            lexrl.train(Scribe(), corridor(**settings)[0], ORDER, seeds=1, total_timesteps=7)
 
     @pytest.mark.parametrize(
         ("space", "part"),
@@ -319,10 +321,10 @@ class TestRefused:
     )
     def test_what_cannot_be_numbered(self, space, part):
         with pytest.raises(InputError, match=part) as error:
-            gym_world(lambda: Corridor(observation=space), 8, numbered=True)
+            gym_world(lambda: Corridor(observation=space), 8, discrete_observations=True)
         assert "\n" not in str(error.value)
 
-    @pytest.mark.parametrize("settings", [{}, {"max_steps": 5}])
+    @pytest.mark.parametrize("settings", [{}, {"max_episode_steps": 5}])
     def test_names(self, settings):
         with pytest.raises(InputError, match="Gymnasium cannot make 'Nowhere-v0'"):
             gym_world("Nowhere-v0", **settings)
@@ -338,7 +340,7 @@ class TestRefused:
         with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
             gym_world(Corridor)
         with pytest.raises(InputError, match="An episode of 0 steps cannot be"):
-            gym_world("CartPole-v1", max_steps=0)
+            gym_world("CartPole-v1", max_episode_steps=0)
 
     def test_steps_of_another_length(self):
         class Short(Corridor):

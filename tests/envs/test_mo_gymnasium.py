@@ -44,7 +44,7 @@ def put_in_field(env, obs):
 def explored(world, put, rolls=((1.0, 0.5),)):
     """The process behind an environment, in the world's numbers; one more state stands for every end."""
     env = world.make().unwrapped
-    n, a = world.spec.observation.n, world.spec.action.n
+    n, a = world.spec.observation_space.n, world.spec.action_space.n
     first, _ = env.reset(seed=0)
     known, queue, entries, paid = {world.face.view.show(first)}, [first], [], []
     while queue:
@@ -90,7 +90,7 @@ class Case:
     """An environment, its truth, and an order."""
 
     def __init__(self, name, put, order, rolls=((1.0, 0.5),), **settings):
-        self.world, self.order = gym_world(name, numbered=True, **settings), order
+        self.world, self.order = gym_world(name, discrete_observations=True, **settings), order
         self.truth = explored(self.world, put, rolls)
         self.best = lexrl.solve(self.truth, order).returns
 
@@ -98,42 +98,57 @@ class Case:
 CASES = {
     "treasure": lambda: Case("deep-sea-treasure-v0", put_in_cell, TREASURE),
     "gathering": lambda: Case("resource-gathering-v0", put_in_field, SAFE, ((0.1, 0.05), (0.9, 0.5))),
-    "fruit": lambda: Case("fruit-tree-v0", put_in_cell, FRUIT, max_steps=10),
+    "fruit": lambda: Case("fruit-tree-v0", put_in_cell, FRUIT, max_episode_steps=10),
 }
 TABULAR = {
     # Deterministic, so that one visit tells all; high first values make the learner look everywhere.
-    "treasure": (lexrl.q_learning(alpha=1.0, bandit="epsilon 0", tolerance=1e-3, initial=(24.0, 0.0)), 6_000),
+    "treasure": (lexrl.q_learning(alpha=1.0, exploration="epsilon 0", tolerance=1e-3, initial_q=(24.0, 0.0)), 6_000),
     "gathering": (
-        lexrl.q_learning(alpha="n^-0.5", bandit="epsilon 0.05", initial=(0.0, 1.0, 0.0), tolerance=(0.01, 1e-3, 1e-3)),
+        lexrl.q_learning(
+            alpha="n^-0.5", exploration="epsilon 0.05", initial_q=(0.0, 1.0, 0.0), tolerance=(0.01, 1e-3, 1e-3)
+        ),
         10_000,
     ),
-    "fruit": (lexrl.q_learning(alpha=1.0, bandit="epsilon 0", tolerance=1e-4, initial=10.0), 2_000),
+    "fruit": (lexrl.q_learning(alpha=1.0, exploration="epsilon 0", tolerance=1e-4, initial_q=10.0), 2_000),
 }
 
 TABLE = {
-    "hidden": (), "bias": False, "gamma": GAMMA, "worlds": 32, "batch": 128, "updates": 32, "period": 20,
-    "capacity": 65_536, "optimiser": Optimiser("sgd", longest=0.0),
-}  # fmt: skip
+    "hidden_sizes": (),
+    "use_bias": False,
+    "gamma": GAMMA,
+    "num_envs": 32,
+    "batch_size": 128,
+    "gradient_steps": 32,
+    "target_update_interval": 80,
+    "buffer_size": 65_536,
+    "optimiser": Optimiser("sgd", longest=0.0),
+}
 """A linear network over numbered states is a table, learned by gradients from a replay. The steps are plain: Adam goes
 on pushing a row long after it was seen. At each step a row learns the rate times its share of the replay, so that the
 rate must keep this below 1 for the commonest row, and should be no lower for the rarest."""
 NETWORKS = {
     # Values begin at 0, so that no treasure is hoped for: each is found from the one before, by many random steps.
-    "treasure": (lexrl.LDQN(**TABLE, rate=12.0, epsilon=0.8, scale=20.0, tolerance=0.02), 60_000),
+    "treasure": (lexrl.LDQN(**TABLE, learning_rate=12.0, epsilon=0.8, return_scale=20.0, tolerance=0.02), 60_000),
     # Chance, where enemies wait: a lower rate averages over it.
-    "gathering": (lexrl.LDQN(**TABLE, rate=6.0, epsilon=0.7, tolerance=(0.01, 1e-3, 1e-3)), 30_000),
-    "fruit": (lexrl.LDQN(**TABLE, rate=12.0, epsilon=1.0, scale=10.0, tolerance=1e-3), 8_000),
+    "gathering": (lexrl.LDQN(**TABLE, learning_rate=6.0, epsilon=0.7, tolerance=(0.01, 1e-3, 1e-3)), 30_000),
+    "fruit": (lexrl.LDQN(**TABLE, learning_rate=12.0, epsilon=1.0, return_scale=10.0, tolerance=1e-3), 8_000),
 }
 
 
-POLICY = {"networks": lexrl.Networks(hidden=(), bias=False), "gamma": GAMMA, "worlds": 32, "rollout": 64,
-          "minibatches": 4, "epochs": 4, "critic_rate": 0.05, "tolerance": 0.0}  # fmt: skip
+POLICY = {"networks": lexrl.Networks(hidden_sizes=(), use_bias=False), "gamma": GAMMA, "num_envs": 32, "num_steps": 64,
+          "num_minibatches": 4, "num_epochs": 4, "critic_learning_rate": 0.05, "tolerance": 0.0}  # fmt: skip
 """Much entropy at first, which leaves slowly: what is not tried is not found."""
 POLICIES = {
-    "treasure": (lexrl.LPPO(**POLICY, rate="0.03 to 0.005 in 600", entropy="3 to 0.01 in 600", trace=0.99), 1_500_000),
+    "treasure": (
+        lexrl.LPPO(**POLICY, learning_rate="0.03 to 0.005 in 600", ent_coef="3 to 0.01 in 600", gae_lambda=0.99),
+        1_500_000,
+    ),
     "gathering": (
         lexrl.LPPO(
-            **POLICY, rate="0.03 to 0.005 in 600", entropy="1 to 0.001 in 600", dual=lexrl.Dual(beta=1.0, eta=1.0)
+            **POLICY,
+            learning_rate="0.03 to 0.005 in 600",
+            ent_coef="1 to 0.001 in 600",
+            dual=lexrl.Dual(beta=1.0, eta=1.0),
         ),
         1_500_000,
     ),
@@ -141,8 +156,8 @@ POLICIES = {
     "fruit": (
         lexrl.LPPO(
             **POLICY,
-            rate="0.05 to 0.01 in 2500",
-            entropy="3 to 0.1 in 2500",
+            learning_rate="0.05 to 0.01 in 2500",
+            ent_coef="3 to 0.1 in 2500",
             dual=lexrl.Dual(beta=(1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)),
         ),
         5_200_000,
@@ -176,13 +191,13 @@ class TestNames:
 
     def test_vector_environments(self):
         world = gym_vector_world(lambda: mo.wrappers.vector.MOSyncVectorEnv([lambda: mo.make("fruit-tree-v0")] * 3), 10)
-        learner = lexrl.Random(worlds=3, rollout=20)
+        learner = lexrl.Random(num_envs=3, num_steps=20)
         one, other = (
-            lexrl.train(learner, each, FRUIT, seeds=1, steps=120, chunks=2)
+            lexrl.train(learner, each, FRUIT, seeds=1, total_timesteps=120, num_log_points=2)
             for each in (world, gym_world("fruit-tree-v0", 10))
         )
-        np.testing.assert_array_equal(one.metrics["return"], other.metrics["return"])
-        assert np.isfinite(one.metrics["return"]).all()
+        np.testing.assert_array_equal(one.metrics["episode_return"], other.metrics["episode_return"])
+        assert np.isfinite(one.metrics["episode_return"]).all()
 
 
 class TestTruths:
@@ -219,7 +234,7 @@ class TestLearned:
     )
     def test_exactly(self, case, learners, name):
         one, (learner, steps) = case(name), learners[name]
-        result = lexrl.train(learner, one.world, one.order, seeds=1, steps=steps, chunks=2)
+        result = lexrl.train(learner, one.world, one.order, seeds=1, total_timesteps=steps, num_log_points=2)
         np.testing.assert_allclose(worth(result, one.truth), [one.best], rtol=1e-6, atol=1e-9)
 
     @pytest.mark.slow
@@ -234,8 +249,8 @@ class TestLearned:
     def test_exactly_with_every_seed(self, case, learners, name):
         """In the compiled loop, on the process that was explored."""
         one, (learner, steps) = case(name), learners[name]
-        world = lexrl.finite_world(one.truth, max_steps=one.world.spec.max_steps)
-        result = lexrl.train(learner, world, one.order, seeds=16, steps=steps, chunks=2)
+        world = lexrl.finite_world(one.truth, max_episode_steps=one.world.spec.max_episode_steps)
+        result = lexrl.train(learner, world, one.order, seeds=16, total_timesteps=steps, num_log_points=2)
         worths = [lexrl.evaluate(one.truth, table, one.order).returns for table in result.chances()]
         np.testing.assert_allclose(worths, [one.best] * 16, rtol=1e-6, atol=1e-9)
 
@@ -244,13 +259,21 @@ class TestLander:
     """Down to the pad first, by the shaped reward; then the landing itself, 100 or -100."""
 
     def returns(self, steps, chunks):
-        world = gym_world("mo-lunar-lander-v3", max_steps=400)
+        world = gym_world("mo-lunar-lander-v3", max_episode_steps=400)
         assert len(world.spec.objectives) == 4
         learner = lexrl.LPPO(
-            worlds=16, rollout=128, minibatches=16, epochs=6, trace=0.97, rate="1e-3 to 1e-4 in 150", entropy=0.01
+            num_envs=16,
+            num_steps=128,
+            num_minibatches=16,
+            num_epochs=6,
+            gae_lambda=0.97,
+            learning_rate="1e-3 to 1e-4 in 150",
+            ent_coef=0.01,
         )
-        result = lexrl.train(learner, world, "max reward_2 > max reward_1", seeds=1, steps=steps, chunks=chunks)
-        return result.metrics["return"][:, 0]
+        result = lexrl.train(
+            learner, world, "max reward_2 > max reward_1", seeds=1, total_timesteps=steps, num_log_points=chunks
+        )
+        return result.metrics["episode_return"][:, 0]
 
     @pytest.mark.slow
     def test_improves_soon(self):
@@ -266,8 +289,10 @@ class TestLander:
 
 
 def test_cart_pole_by_its_name():
-    learner = lexrl.PPO(worlds=8, rollout=128, minibatches=8, epochs=6, rate=2e-3, critic_rate=2e-3)
-    result = lexrl.train(learner, "CartPole-v1", "max reward", seeds=1, steps=20_480, chunks=5)
-    stands = result.metrics["return"][:, 0, 0]
+    learner = lexrl.PPO(
+        num_envs=8, num_steps=128, num_minibatches=8, num_epochs=6, learning_rate=2e-3, critic_learning_rate=2e-3
+    )
+    result = lexrl.train(learner, "CartPole-v1", "max reward", seeds=1, total_timesteps=20_480, num_log_points=5)
+    stands = result.metrics["episode_return"][:, 0, 0]
     assert stands[0] < 60
     assert stands[-1] > 150

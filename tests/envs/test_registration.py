@@ -17,9 +17,9 @@ from lexrl.errors import InputError
 
 NAMES = ["lexrl/CartSafe-v0", "lexrl/MountainCarSafe-v0", "lexrl/GridNav-v0"]
 SETTINGS = [
-    ("lexrl/CartSafe-v0", {"effort": True, "trigonometric": True, "max_steps": 40}, lexrl.cart_safe),
-    ("lexrl/MountainCarSafe-v0", {"wall": -0.6}, lexrl.mountain_car_safe),
-    ("lexrl/GridNav-v0", {"size": 6, "seed": 3, "slip": 0.5}, lexrl.grid_nav),
+    ("lexrl/CartSafe-v0", {"effort": True, "observe_cos_sin": True, "max_episode_steps": 40}, lexrl.cart_safe),
+    ("lexrl/MountainCarSafe-v0", {"cost_boundary": -0.6}, lexrl.mountain_car_safe),
+    ("lexrl/GridNav-v0", {"size": 6, "seed": 3, "slip_probability": 0.5}, lexrl.grid_nav),
     ("lexrl/GridNav-v0", {"size": 6, "one_hot": True}, lexrl.grid_nav),
 ]
 
@@ -98,7 +98,7 @@ def test_episodes_differ():
 
 class TestEnds:
     def test_time_runs_out_by_truncation(self):
-        env = gymnasium.make("lexrl/CartSafe-v0", max_steps=7)
+        env = gymnasium.make("lexrl/CartSafe-v0", max_episode_steps=7)
         for _ in range(2):
             env.reset(seed=0)
             ends = [env.step(time % 2)[2:4] for time in range(7)]
@@ -116,7 +116,7 @@ class TestEnds:
         assert rewards[-1][1] == 1 + 300 - len(rewards)  # what was left is charged
 
     def test_arriving_in_the_last_step_is_no_truncation(self):
-        env = gymnasium.make("lexrl/MountainCarSafe-v0", max_steps=1)
+        env = gymnasium.make("lexrl/MountainCarSafe-v0", max_episode_steps=1)
         env.reset(seed=0)
         env.unwrapped.state = np.array([0.44, 0.06], np.float32)
         _, reward, terminated, truncated, _ = env.step(np.array([0.0], np.float32))
@@ -132,9 +132,9 @@ def test_ten_environments_compile_once():
         env.step(env.action_space.sample())
 
     for name, same, changed in [
-        ("lexrl/CartSafe-v0", {"max_steps": 123}, {"max_steps": 123}),
-        ("lexrl/MountainCarSafe-v0", {"max_steps": 123}, {"max_steps": 123, "wall": -0.8}),
-        ("lexrl/GridNav-v0", {"size": 7}, {"size": 7, "seed": 5, "slip": 0.3}),
+        ("lexrl/CartSafe-v0", {"max_episode_steps": 123}, {"max_episode_steps": 123}),
+        ("lexrl/MountainCarSafe-v0", {"max_episode_steps": 123}, {"max_episode_steps": 123, "cost_boundary": -0.8}),
+        ("lexrl/GridNav-v0", {"size": 7}, {"size": 7, "seed": 5, "slip_probability": 0.3}),
     ]:
         play(name, **same)
         before = registration._first._cache_size(), registration._next._cache_size()
@@ -142,7 +142,7 @@ def test_ten_environments_compile_once():
             play(name, **same)
             play(name, **changed)
         assert (registration._first._cache_size(), registration._next._cache_size()) == before
-        play(name, **{**same, "max_steps": 124})
+        play(name, **{**same, "max_episode_steps": 124})
         assert registration._next._cache_size() == before[1] + 1
 
 
@@ -216,7 +216,7 @@ class TestComplaints:
 
 
 def test_it_can_be_pickled():
-    env = registration.CartSafe(effort=True)
+    env = registration.CartSafe(effort_signal=True)
     env.reset(seed=3)
     env.step(1)
     copy = pickle.loads(pickle.dumps(env))

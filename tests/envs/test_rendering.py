@@ -35,7 +35,7 @@ def test_mixing_colours():
 
 
 @pytest.mark.parametrize(
-    "world", [lexrl.cart_safe(effort=True), lexrl.mountain_car_safe(), lexrl.grid_nav(), lexrl.grid_nav(60)]
+    "world", [lexrl.cart_safe(effort_signal=True), lexrl.mountain_car_safe(), lexrl.grid_nav(), lexrl.grid_nav(60)]
 )
 def test_any_first_state_can_be_drawn(world):
     state, _ = world.reset(jax.random.key(0))
@@ -94,10 +94,10 @@ class TestHill:
     def test_beyond_the_wall_the_car_is_red(self):
         assert len(where(self.shown(-0.8), BLUE)[0]) == 0
         assert len(where(self.shown(-0.8), RED)[0]) > 200
-        assert len(where(self.shown(-0.8, wall=-0.9), BLUE)[0]) > 200
+        assert len(where(self.shown(-0.8, cost_boundary=-0.9), BLUE)[0]) > 200
 
     def test_the_zone_ends_at_the_wall(self):
-        ends = [where(self.shown(0.0, wall=wall), mix(RED, 0.13))[1].max() for wall in (-1.0, -0.75)]
+        ends = [where(self.shown(0.0, cost_boundary=wall), mix(RED, 0.13))[1].max() for wall in (-1.0, -0.75)]
         assert ends == pytest.approx([(0.23) * 600 / 1.86, (0.48) * 600 / 1.86], abs=3)
 
     def test_the_flag_is_at_the_goal(self):

@@ -106,7 +106,7 @@ def test_found(what):
 
 
 def test_of_our_own_worlds():
-    world = gym_world("lexrl/CartSafe-v0", max_steps=20)
+    world = gym_world("lexrl/CartSafe-v0", max_episode_steps=20)
     assert world.spec.objectives == lexrl.cart_safe().spec.objectives
     assert "cost (info['signals']['cost'])" in world.found
 
@@ -163,7 +163,9 @@ def test_of_vector_environments(what):
 
 def test_the_order_picks_among_them():
     world = gym_world(lambda: Told(info=lambda t: {"cost": 3.0, "cost_b": 1.0}), 5)
-    result = lexrl.train(lexrl.Random(worlds=1), world, "min cost_b > max reward", seeds=1, steps=10, chunks=1)
-    assert result.metrics["return"].tolist() == [[[5, 15]]]
+    result = lexrl.train(
+        lexrl.Random(num_envs=1), world, "min cost_b > max reward", seeds=1, total_timesteps=10, num_log_points=1
+    )
+    assert result.metrics["episode_return"].tolist() == [[[5, 15]]]
     with pytest.raises(InputError, match=r"names 'risk', but the signals here are 'reward', 'cost', 'cost_b'"):
         lexrl.train(lexrl.Random(), world, parse("min risk"))

@@ -13,7 +13,7 @@ import lexrl
 from lexrl.envs import gym_vector_world, gym_world
 from lexrl.errors import InputError
 from lexrl.loops import host
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 from lexrl.types import Box, Discrete, Transition
 
@@ -53,14 +53,14 @@ class Corridor(gymnasium.Env):
 class Scribe(eqx.Module):
     """Acts at random and remembers the last rollout."""
 
-    rollout: int = eqx.field(static=True, default=STEPS // WORLDS)
-    worlds: int = eqx.field(static=True, default=WORLDS)
+    num_steps: int = eqx.field(static=True, default=STEPS // WORLDS)
+    num_envs: int = eqx.field(static=True, default=WORLDS)
 
     def init(self, spec, key):
         def zeros(*shape, dtype=jnp.float32):
-            return jnp.zeros((self.rollout, self.worlds, *shape), dtype)
+            return jnp.zeros((self.num_steps, self.num_envs, *shape), dtype)
 
-        shape = spec.observation.shape
+        shape = spec.observation_space.shape
         return Transition(zeros(*shape), zeros(dtype=jnp.int32), zeros(2), zeros(), zeros(*shape), zeros(dtype=bool))
 
     def act(self, state, obs, key, *, greedy=False):
@@ -75,7 +75,7 @@ def together(mode, n=WORLDS, **settings):
 
 
 def lived(world, **settings):
-    return lexrl.train(Scribe(**settings), world, ORDER, seeds=2, steps=STEPS, chunks=1)
+    return lexrl.train(Scribe(**settings), world, ORDER, seeds=2, total_timesteps=STEPS, num_log_points=1)
 
 
 def same(one, other):
@@ -89,7 +89,7 @@ def alone():
 
 class TestModes:
     def test_the_run_has_something_to_show(self, alone):
-        seen = alone.learner()
+        seen = alone.agent()
         ended, cut = seen.discount == 0, seen.last & (seen.discount == 1)
         assert ended.sum() > 5
         assert cut.sum() > 5
@@ -98,13 +98,13 @@ class TestModes:
     @pytest.mark.parametrize("mode", MODES)
     def test_the_same_numbers_as_single_environments(self, alone, mode):
         result = lived(together(mode))
-        same(result.seats, alone.seats)
+        same(result.train_states, alone.train_states)
         same(result.metrics, alone.metrics)
 
     @pytest.mark.parametrize("mode", MODES)
     def test_what_is_told(self, mode):
         """No step is spent on a reset, successors are true, and only an end is an end."""
-        seen = jax.tree.map(np.asarray, lived(together(mode)).learner())
+        seen = jax.tree.map(np.asarray, lived(together(mode)).agent())
         pay = seen.reward[..., 0]
         np.testing.assert_array_equal(pay, seen.next_obs[..., 0])
         np.testing.assert_array_equal(seen.reward[..., 1], np.where(pay % 2 == 0, -0.5, 0.0))
@@ -118,14 +118,14 @@ class TestModes:
     def test_the_loop_cuts_episodes_off_too(self, mode):
         alone, vector = gym_world(Corridor, 2), together(mode)
         result = lived(gym_vector_world(vector.make, 2))
-        same(result.seats, lived(alone).seats)
-        assert result.metrics["length"].max() == 2
+        same(result.train_states, lived(alone).train_states)
+        assert result.metrics["episode_length"].max() == 2
 
     @pytest.mark.parametrize("mode", MODES)
     def test_dictionaries(self, mode):
         result = lived(together(mode, dictionary=True))
-        same(result.seats, lived(gym_world(Corridor, 9, dictionary=True)).seats)
-        assert result.learner().obs.shape[-1] == 2
+        same(result.train_states, lived(gym_world(Corridor, 9, dictionary=True)).train_states)
+        assert result.agent().obs.shape[-1] == 2
 
     @pytest.mark.parametrize("mode", MODES)
     def test_evaluation(self, alone, mode):
@@ -135,16 +135,18 @@ class TestModes:
     @pytest.mark.parametrize("mode", MODES)
     def test_going_on(self, mode):
         """Stopped in the middle of episodes that began at different times."""
-        algorithm = Scribe(rollout=5)
-        people = population(algorithm, together(mode), ORDER, [3, 4])
-        whole = list(host.advance(people, together(mode), host.start(people, together(mode)), STEPS, chunks=8))
-        clocks = np.asarray(whole[2].seats.clock)
+        algorithm = Scribe(num_steps=5)
+        population = make_population(algorithm, together(mode), ORDER, [3, 4])
+        whole = list(
+            host.advance(population, together(mode), host.start(population, together(mode)), STEPS, num_log_points=8)
+        )
+        clocks = np.asarray(whole[2].train_states.clock)
         assert len(np.unique(clocks)) > 2
-        kept = jax.tree.map(np.asarray, whole[2].seats)
-        rest = list(host.advance(people, together(mode), kept, STEPS, chunks=8))
+        kept = jax.tree.map(np.asarray, whole[2].train_states)
+        rest = list(host.advance(population, together(mode), kept, STEPS, num_log_points=8))
         assert len(rest) == 5
         for one, other in zip(whole[3:], rest, strict=True):
-            same(one.seats, other.seats)
+            same(one.train_states, other.train_states)
             same(one.metrics, other.metrics)
 
 
@@ -154,7 +156,7 @@ def test_in_processes_of_their_own(alone, mode):
     def make():
         return AsyncVectorEnv([Corridor] * WORLDS, autoreset_mode=mode, context="spawn")
 
-    same(lived(gym_vector_world(make, 9)).seats, alone.seats)
+    same(lived(gym_vector_world(make, 9)).train_states, alone.train_states)
 
 
 class TestSpaces:
@@ -167,13 +169,15 @@ class TestSpaces:
     def test_by_name(self):
         world = gym_vector_world(lambda: gymnasium.make_vec("Pendulum-v1", num_envs=2, vectorization_mode="sync"))
         assert world.spec == gym_world("Pendulum-v1").spec
-        assert world.spec.max_steps == 200
+        assert world.spec.max_episode_steps == 200
 
     def test_numbers(self):
         world = gym_vector_world(
-            lambda: gymnasium.make_vec("Blackjack-v1", num_envs=2, vectorization_mode="sync"), 9, numbered=True
+            lambda: gymnasium.make_vec("Blackjack-v1", num_envs=2, vectorization_mode="sync"),
+            9,
+            discrete_observations=True,
         )
-        assert world.spec.observation == Discrete(704)
+        assert world.spec.observation_space == Discrete(704)
 
 
 class Careless(gymnasium.vector.VectorEnv):
@@ -209,7 +213,7 @@ class TestRefused:
 
     def test_a_learner_with_another_number_of_worlds(self):
         with pytest.raises(InputError, match=r"has 5 worlds, but the vector environment holds 3; set worlds=3, or"):
-            lexrl.train(Scribe(worlds=5), together(AutoresetMode.NEXT_STEP), ORDER, seeds=1, steps=5)
+            lexrl.train(Scribe(num_envs=5), together(AutoresetMode.NEXT_STEP), ORDER, seeds=1, total_timesteps=5)
 
     def test_no_time_limit(self):
         with pytest.raises(InputError, match="no time limit of its own; give max_steps"):

@@ -32,7 +32,7 @@ def test_action_gaps_where_nothing_is_left_out():
 @settings(max_examples=25, deadline=None)
 @given(SEEDS)
 def test_below_the_gap_a_tolerance_changes_nothing_and_above_it_does(seed):
-    world = random_momdp(seed, 6, 3, 3, ties=0.5)
+    world = random_momdp(seed, 6, 3, 3, tie_fraction=0.5)
     order = order_of(world)
     deciding = action_gaps(solve(world, order)).deciding.min()
     below, above = tolerance_table(world, order, [0.99 * deciding, 1.01 * deciding])
@@ -43,7 +43,7 @@ def test_below_the_gap_a_tolerance_changes_nothing_and_above_it_does(seed):
 
 
 def test_the_tolerance_table_counts_states_by_what_they_keep():
-    world = random_momdp(0, 20, 4, 2, episodic=True, ties=0.5)
+    world = random_momdp(0, 20, 4, 2, episodic=True, tie_fraction=0.5)
     rows = tolerance_table(world, order_of(world), [0.0, "5%", 1e6])
     np.testing.assert_array_equal(rows[-1].sizes, [0, 0, 0, 19])
     assert rows[0].sizes[0] == 19
@@ -51,7 +51,7 @@ def test_the_tolerance_table_counts_states_by_what_they_keep():
 
 
 def test_all_orders_in_the_users_objectives():
-    world = random_momdp(0, 6, 3, 3, ties=0.3)
+    world = random_momdp(0, 6, 3, 3, tie_fraction=0.3)
     rows = all_orders(world, "min signal_2 > max signal_1 > min signal_3")
     assert len(rows) == 6
     for row in rows:
@@ -128,7 +128,7 @@ def test_bad_curves():
 @settings(max_examples=15, deadline=None)
 @given(SEEDS)
 def test_the_optimum_has_no_gap(seed):
-    world = random_momdp(seed, 6, 3, 3, ties=0.5)
+    world = random_momdp(seed, 6, 3, 3, tie_fraction=0.5)
     order = order_of(world)
     assert gap(world, solve(world, order).policy, order).level is None
     within = solve_slack(world, order, slack=0.1)
@@ -141,9 +141,9 @@ def test_the_gap_names_the_first_objective_that_falls_short():
     world = one_state((2, 3), (2, 2.5), (1, 6))
     order = "max signal_1 > max signal_2"
     second, third = np.array([[0.0, 1.0, 0.0]]), np.array([[0.0, 0.0, 1.0]])
-    assert gap(world, second, order).level == 1
+    assert gap(world, second, order).return_estimate == 1
     np.testing.assert_allclose(gap(world, third, order).shortfall, [2.0, -6.0])
-    assert gap(world, third, order).level == 0
+    assert gap(world, third, order).return_estimate == 0
     # Slack 2 lets objective 2 have all it wants, so action 0 is short of 12 now.
     np.testing.assert_allclose(gap(world, np.array([[1.0, 0.0, 0.0]]), order, (2.0, 0.0)).shortfall, [0.0, 6.0])
     assert gap(world, third, order, (2.0, 0.0)).level is None

@@ -82,7 +82,7 @@ def backward(world, horizon, tau):
 @settings(max_examples=30, deadline=None)
 @given(SEEDS, st.integers(1, 6), st.booleans(), st.sampled_from([(0.0, 0.0, 0.0), (0.3, 0.1, 0.0)]))
 def test_finite_horizon_equals_plain_recursion(seed, horizon, episodic, tau):
-    world = random_momdp(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), ties=0.5, episodic=episodic)
+    world = random_momdp(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), tie_fraction=0.5, episodic=episodic)
     solution = solve_horizon(world, order_of(world), horizon, tolerance=tau)
     values, kept = backward(world, horizon, tau)
     np.testing.assert_allclose(solution.values[0], values, atol=1e-12)
@@ -93,7 +93,7 @@ def test_finite_horizon_equals_plain_recursion(seed, horizon, episodic, tau):
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
 def test_the_finite_horizon_policy_is_worth_what_the_solution_says(seed):
-    world = random_momdp(seed, 5, 3, 3, gamma=1.0, ties=0.7)
+    world = random_momdp(seed, 5, 3, 3, gamma=1.0, tie_fraction=0.7)
     solution = solve_horizon(world, order_of(world), 4)
     result = evaluate_horizon(world, solution.policy)
     np.testing.assert_allclose(result.values, solution.values, atol=1e-12)

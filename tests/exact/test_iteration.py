@@ -24,13 +24,13 @@ def agrees(world):
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_equals_enumeration_when_continuing(seed, objectives, ties):
-    agrees(random_momdp(seed, 4, 3, objectives, gamma=0.9, ties=ties))
+    agrees(random_momdp(seed, 4, 3, objectives, gamma=0.9, tie_fraction=ties))
 
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_equals_enumeration_when_episodic_without_discount(seed, objectives, ties):
-    agrees(random_momdp(seed, 5, 3, objectives, gamma=1.0, ties=ties, episodic=True))
+    agrees(random_momdp(seed, 5, 3, objectives, gamma=1.0, tie_fraction=ties, episodic=True))
 
 
 @settings(max_examples=40, deadline=None)
@@ -48,8 +48,8 @@ def test_equals_enumeration_on_stairs_where_sums_tie(seed, objectives):
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
 def test_each_objective_may_have_its_own_discount(seed):
-    agrees(random_momdp(seed, 4, 3, 3, gamma=(0.5, 0.95, 0.0), ties=0.7))
-    agrees(random_momdp(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), ties=0.7, episodic=True))
+    agrees(random_momdp(seed, 4, 3, 3, gamma=(0.5, 0.95, 0.0), tie_fraction=0.7))
+    agrees(random_momdp(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), tie_fraction=0.7, episodic=True))
 
 
 def test_ties_that_rounding_tears_apart_are_kept():
@@ -75,7 +75,9 @@ def test_one_objective_equals_quantecon(seed):
 
 
 @pytest.mark.parametrize("method", ["dense", "sparse", "iterative", "value"])
-@pytest.mark.parametrize("world", [grid(12), random_momdp(0, 150, 3, 2, gamma=0.9, ties=0.5)], ids=["grid", "random"])
+@pytest.mark.parametrize(
+    "world", [grid(12), random_momdp(0, 150, 3, 2, gamma=0.9, tie_fraction=0.5)], ids=["grid", "random"]
+)
 def test_every_method_gives_the_same_answer(world, method):
     order = "min cost > max reward" if "cost" in world.objectives else order_of(world)
     reference, other = solve(world, order), solve(world, order, method=method)
@@ -87,11 +89,11 @@ def test_every_method_gives_the_same_answer(world, method):
 def test_linear_systems_are_solved_as_their_shape_asks():
     assert linear.choose(grid(40)) == "sparse"
     assert linear.choose(random_momdp(0, 200, 2, 1)) == "dense"
-    assert linear.choose(random_momdp(0, 2000, 2, 1, successors=5)) == "iterative"
+    assert linear.choose(random_momdp(0, 2000, 2, 1, num_successors=5)) == "iterative"
 
 
 def test_large_sparse_worlds_need_no_dense_matrix():
-    world = random_momdp(0, 3000, 3, 2, gamma=0.95, successors=5, ties=0.5)
+    world = random_momdp(0, 3000, 3, 2, gamma=0.95, num_successors=5, tie_fraction=0.5)
     solution = solve(world, order_of(world))
     assert (solution.certificate.errors < 1e-11).all()
     assert (solution.certificate.margins > solution.certificate.ties).all()
@@ -110,7 +112,7 @@ def test_the_certificate_bounds_the_error_of_a_solution_stopped_early(seed, gamm
 
 
 def test_the_certificate_speaks_in_sentences():
-    world = random_momdp(0, 10, 3, 2, ties=0.5)
+    world = random_momdp(0, 10, 3, 2, tie_fraction=0.5)
     text = str(solve(world, "max signal_1 > min signal_2"))
     assert "max signal_1 > min signal_2" in text
     assert "signal_2: values are within" in text
@@ -175,7 +177,7 @@ def test_bad_input_is_answered_in_a_sentence():
 
 def test_episodes_too_long_to_tell_give_no_bound_but_an_answer():
     """Fleeing from GridNav's goal takes longer than numbers can say; the optimum itself is harmless."""
-    solution = solve(lexrl.grid_nav(size=25, seed=0).momdp(gamma=1.0), "min cost > max reward")
+    solution = solve(lexrl.grid_nav(size=25, map_seed=0).momdp(gamma=1.0), "min cost > max reward")
     assert np.isinf(solution.certificate.errors).all()
     assert "not known" in str(solution.certificate)
     assert solution.returns[1] == pytest.approx(100.0)  # without discount the goal is reached for certain

@@ -35,7 +35,7 @@ def lexicographic_truth(world):
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_without_slack_equals_enumeration(seed, objectives, ties):
-    agrees(random_momdp(seed, 4, 3, objectives, gamma=0.9, ties=ties))
+    agrees(random_momdp(seed, 4, 3, objectives, gamma=0.9, tie_fraction=ties))
 
 
 @settings(max_examples=20, deadline=None)
@@ -55,7 +55,7 @@ def test_without_slack_equals_enumeration_when_starts_are_few(seed):
 
 
 def test_without_slack_nothing_moves_at_the_tenth_objective():
-    world = random_momdp(2, 60, 4, 10, gamma=0.95, ties=0.8)
+    world = random_momdp(2, 60, 4, 10, gamma=0.95, tie_fraction=0.8)
     order = order_of(world)
     np.testing.assert_allclose(solve_slack(world, order).returns, solve(world, order).returns, rtol=0, atol=1e-11)
 
@@ -100,7 +100,7 @@ def test_what_slack_buys_is_concave_and_its_slope_is_the_price(seed):
 def test_a_third_objective_cannot_undo_the_second_within_slack():
     # Level 2 has slack to use and no slack to give: level 3 must keep both J_2 and the slack row it was bought with.
     for seed in range(10):
-        world = random_momdp(seed, 8, 3, 3, gamma=0.9, ties=0.5)
+        world = random_momdp(seed, 8, 3, 3, gamma=0.9, tie_fraction=0.5)
         program = solve_slack(world, "max signal_1 ±0.2 > max signal_2 > max signal_3")
         assert abs(program.returns[1] - program.best[1]) < 1e-8
         assert program.returns[0] >= program.best[0] - 0.2 - 1e-8
@@ -119,7 +119,7 @@ def test_relative_slack_by_hand():
 
 
 def test_the_size_of_rewards_does_not_matter():
-    world = random_momdp(0, 10, 3, 3, ties=0.5)
+    world = random_momdp(0, 10, 3, 3, tie_fraction=0.5)
     scaled = momdp(world.transitions, world.rewards * np.array([1e6, 1e-6, 1.0])[:, None, None], 0.9)
     one = solve_slack(world, order_of(world), slack=("5%", "5%", "0"))
     other = solve_slack(scaled, order_of(world), slack=("5%", "5%", "0"))
@@ -138,7 +138,7 @@ def all_gains(world):
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_limit_averages_equal_enumeration(seed, objectives, ties):
-    world = random_momdp(seed, 4, 3, objectives, successors=4, ties=ties)
+    world = random_momdp(seed, 4, 3, objectives, num_successors=4, tie_fraction=ties)
     program = solve_average(world, order_of(world))
     np.testing.assert_allclose(program.returns, lexicographic_best(all_gains(world)), atol=1e-9)
     assert (np.abs(program.gaps) < 1e-9).all()
@@ -146,7 +146,7 @@ def test_limit_averages_equal_enumeration(seed, objectives, ties):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_limit_averages_with_slack(seed):
-    world = random_momdp(seed, 6, 3, 2, successors=6)
+    world = random_momdp(seed, 6, 3, 2, num_successors=6)
     program = solve_average(world, order_of(world), slack=(0.05, 0.0))
     assert program.returns[0] >= program.best[0] - 0.05 - 1e-9
     assert program.best[1] >= solve_average(world, order_of(world)).best[1] - 1e-9
@@ -155,7 +155,7 @@ def test_limit_averages_with_slack(seed):
 
 
 def test_limit_averages_are_the_end_of_discounting():
-    world = random_momdp(0, 6, 3, 1, successors=6, gamma=0.999999)
+    world = random_momdp(0, 6, 3, 1, num_successors=6, gamma=0.999999)
     np.testing.assert_allclose(solve_average(world).best, solve(world).returns * 1e-6, atol=1e-4)
 
 

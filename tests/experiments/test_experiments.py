@@ -9,7 +9,7 @@ import pytest
 
 import lexrl
 from lexrl import cli, presets, store
-from lexrl.envs import random_worlds
+from lexrl.envs import random_envs
 from lexrl.experiments import (
     EXPERIMENTS,
     pb_settings,
@@ -109,9 +109,11 @@ class TestStable:
 
 def test_the_distance_to_the_optimum():
     """As `gaps` tells it with all its programs; some policies are the optimum here, others miss it at either place."""
-    worlds = random_worlds(16, states=3, actions=2, objectives=2, successors=1, ties=0.5, noise=0.0)
+    worlds = random_envs(
+        16, num_states=3, num_actions=2, num_signals=2, num_successors=1, tie_fraction=0.5, reward_noise=0.0
+    )
     learner = lexrl.q_learning(alpha=0.1, gamma=0.9, tolerance=0.001)
-    result = lexrl.train(learner, worlds, "max signal_1 > max signal_2", seeds=16, steps=400)
+    result = lexrl.train(learner, worlds, "max signal_1 > max signal_2", seeds=16, total_timesteps=400)
     found = scaling.to_the_optimum(result)
     gaps = result.gaps([worlds.one(i).momdp(0.9) for i in range(16)], tolerance=Relative(0.01))
     np.testing.assert_allclose(found["first_gap"], [gap.shortfall[0] for gap in gaps], atol=1e-8)
@@ -209,11 +211,11 @@ def test_one_more_learner_and_one_more_world_are_a_line_each(tmp_path, monkeypat
     })  # fmt: skip
     size = {"presets": ("paper",), "seeds": 2, "steps": 2_000, "replayed": 2_000}
     monkeypatch.setitem(safety.ALGORITHMS, "ppo-lagrangian", "PPO-Lagrangian")
-    monkeypatch.setitem(safety.SIZES, "smoke", size | {"worlds": ("cart-safe",), "algorithms": ("ppo-lagrangian",)})
+    monkeypatch.setitem(safety.SIZES, "smoke", size | {"num_envs": ("cart-safe",), "algorithms": ("ppo-lagrangian",)})
     assert [job.label for job in safety.runs("smoke")] == ["PPO-Lagrangian"]
 
     monkeypatch.setitem(safety.WORLDS, "mountain-car-safe", safety.Place("MountainCarSafe", (1.0, 1.0)))
-    monkeypatch.setitem(safety.SIZES, "smoke", size | {"worlds": ("mountain-car-safe",), "algorithms": ("random",)})
+    monkeypatch.setitem(safety.SIZES, "smoke", size | {"num_envs": ("mountain-car-safe",), "algorithms": ("random",)})
     assert not policies.runs("smoke")
     list(perform(plan(["safety"], "smoke"), tmp_path))
     told = json.loads((write("safety", "smoke", tmp_path) / "experiment.json").read_text())
@@ -223,7 +225,7 @@ def test_one_more_learner_and_one_more_world_are_a_line_each(tmp_path, monkeypat
 
 SHORT = {
     "smoke": {
-        "presets": ("paper",), "seeds": 2, "worlds": ("grid-nav",), "algorithms": ("ldqn", "dqn"), "steps": 2_000,
+        "presets": ("paper",), "seeds": 2, "num_envs": ("grid-nav",), "algorithms": ("ldqn", "dqn"), "steps": 2_000,
         "replayed": 2_000,
     },
 }  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 import lexrl
 from lexrl import per_seed
 from lexrl.loops import compiled, evaluation
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.momdp import random_momdp
 from lexrl.order import parse
 from lexrl.schedules import Power
@@ -19,16 +19,16 @@ SEEDS = (3, 7, 5)
 
 
 def world(**changes):
-    return lexrl.grid_nav(4, **({"seed": 1, "slip": 0.3, "max_steps": 12} | changes))
+    return lexrl.grid_nav(4, **({"seed": 1, "slip_probability": 0.3, "max_episode_steps": 12} | changes))
 
 
 def learner(epsilon=0.3, **changes):
-    given = {"tolerance": 0.05, "alpha": 0.2, "bandit": lexrl.EpsilonGreedy(epsilon), "initial": 0.5}
+    given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(epsilon), "initial_q": 0.5}
     return lexrl.q_learning(**(given | changes))
 
 
-def trained(algorithm=None, env=None, order=ORDER, seeds=SEEDS, steps=40, chunks=2):
-    *_, end = compiled_run(algorithm or learner(), env or world(), order, seeds, steps, chunks=chunks)
+def trained(algorithm=None, env=None, order=ORDER, seeds=SEEDS, steps=40, num_log_points=2):
+    *_, end = compiled_run(algorithm or learner(), env or world(), order, seeds, steps, num_log_points=num_log_points)
     return end
 
 
@@ -46,12 +46,12 @@ VALUES = {
     "learning rate": [{"algorithm": learner(alpha=alpha)} for alpha in (0.0, 0.01, 1, "0.3")],
     "epsilon": [{"algorithm": learner(epsilon)} for epsilon in (0.0, 0.05, 1)],
     "gamma": [{"algorithm": learner(gamma=gamma)} for gamma in (0.0, 0.5, 0.999, 1.0)],
-    "initial value": [{"algorithm": learner(initial=first)} for first in (0.0, -7.5, 1e6)],
-    "slip": [{"env": world(slip=slip)} for slip in (0.0, 0.25, 1.0)],
+    "initial value": [{"algorithm": learner(initial_q=first)} for first in (0.0, -7.5, 1e6)],
+    "slip_probability": [{"env": world(slip_probability=slip)} for slip in (0.0, 0.25, 1.0)],
     "rewards": [{"env": world(goal_reward=goal, step_reward=step)} for goal in (1.0, 1000.0) for step in (-1.0, 0.5)],
-    "map": [{"env": world(seed=seed, density=density)} for seed in range(3) for density in (0.0, 1.0)],
+    "map": [{"env": world(seed=seed, obstacle_density=density)} for seed in range(3) for density in (0.0, 1.0)],
     "seeds": [{"seeds": seeds} for seeds in ((0, 1, 2), (9, 9, 9), (2**32 - 1, 0, 77))],
-    "chunks": [{"steps": steps, "chunks": chunks} for steps in (1, 2, 61) for chunks in (1, 3, 1000)],
+    "num_log_points": [{"steps": steps, "num_log_points": chunks} for steps in (1, 2, 61) for chunks in (1, 3, 1000)],
     "many at once": [{"algorithm": [learner(0.1 * i, gamma=0.3 * i, tolerance=1.0 * i) for i in range(3)]}],
 }
 
@@ -66,7 +66,7 @@ def test_values_never_compile(what):
 
 def test_values_reach_the_program():
     """The counter above would stand still, too, if values were ignored."""
-    tables = [np.asarray(trained(**{"steps": 300} | changes).seats.learner.q) for what in VALUES
+    tables = [np.asarray(trained(**{"steps": 300} | changes).train_states.agent.q) for what in VALUES
               if what not in ("seeds", "chunks") for changes in VALUES[what]]  # fmt: skip
     assert len({table.tobytes() for table in tables}) >= len(tables) - 2  # some tolerances are as good as others
 
@@ -82,8 +82,8 @@ def test_structure_compiles_once():
 
 def test_noise_and_rewards_of_finite_worlds():
     def run(noise, seed):
-        process = random_momdp(seed, 6, 3, 2, successors=3, episodic=True)
-        world = lexrl.finite_world(process, noise=noise, max_steps=6)
+        process = random_momdp(seed, 6, 3, 2, num_successors=3, episodic=True)
+        world = lexrl.finite_world(process, reward_noise=noise, max_episode_steps=6)
         trained(env=world, order=parse("max signal_2 > min signal_1"), seeds=range(30))
 
     run(0.1, 2)
@@ -94,38 +94,38 @@ def test_noise_and_rewards_of_finite_worlds():
 
 
 def test_a_world_each_compiles_once():
-    def worlds(*slips):
-        return per_seed([world(seed=i, slip=slip) for i, slip in enumerate(slips)])
+    def num_envs(*slips):
+        return per_seed([world(seed=i, slip_probability=slip) for i, slip in enumerate(slips)])
 
-    trained(env=worlds(0.1, 0.2, 0.3))
+    trained(env=num_envs(0.1, 0.2, 0.3))
     before = programs()
-    trained(env=worlds(0.0, 0.7, 1.0), algorithm=[learner(gamma=0.2 * i) for i in range(3)])
+    trained(env=num_envs(0.0, 0.7, 1.0), algorithm=[learner(gamma=0.2 * i) for i in range(3)])
     assert programs() == before
 
 
 def test_evaluation():
-    people = population(learner(), world(), ORDER, SEEDS)
-    learners = compiled.start(people).learner
-    evaluation.evaluate(people, learners, episodes=50)
+    population = make_population(learner(), world(), ORDER, SEEDS)
+    learners = compiled.start(population).agent
+    evaluation.evaluate(population, learners, episodes=50)
     before = evaluation._play._cache_size()
     for gamma in (0.0, 0.9, 1.0, (0.3, 0.4)):
-        evaluation.evaluate(people, learners, episodes=50, gamma=gamma)
+        evaluation.evaluate(population, learners, episodes=50, gamma=gamma)
     assert evaluation._play._cache_size() == before
-    evaluation.evaluate(people, learners, episodes=51)
+    evaluation.evaluate(population, learners, episodes=51)
     assert evaluation._play._cache_size() == before + 1
 
 
 def test_a_list_of_algorithms_is_each_of_them_alone():
     each = [
         learner(0.1, tolerance=0.0, gamma=0.9, alpha=0.5),
-        learner(0.9, tolerance=5.0, gamma=0.5, initial=20.0),
+        learner(0.9, tolerance=5.0, gamma=0.5, initial_q=20.0),
         learner(0.3),
     ]
     together = trained(each, seeds=(5, 5, 8), steps=300)
     tables = []
     for place, (algorithm, seed) in enumerate(zip(each, (5, 5, 8), strict=True)):
         alone = trained(algorithm, seeds=(seed,), steps=300)
-        for one, other in zip(jax.tree.leaves(together.seats), jax.tree.leaves(alone.seats), strict=True):
+        for one, other in zip(jax.tree.leaves(together.train_states), jax.tree.leaves(alone.train_states), strict=True):
             np.testing.assert_array_equal(np.asarray(one)[place], np.asarray(other)[0])
-        tables.append(np.asarray(alone.seats.learner.q))
+        tables.append(np.asarray(alone.train_states.agent.q))
     assert not np.array_equal(tables[0], tables[1])

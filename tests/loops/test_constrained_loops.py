@@ -6,26 +6,39 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import Multipliers
+from lexrl import PIDLagrangian
 from lexrl.constraints import as_limits
 from lexrl.envs.cost_aware import so_far
 from lexrl.loops import compiled
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 from loops import compiled_run, host_run
 
-CART, ORDER = lexrl.cart_safe(trigonometric=True, max_steps=30), parse("min cost > max reward")
-SMALL = lexrl.Networks(hidden=(8,))
-PRICES = Multipliers(eta=lexrl.schedules.Constant(1.0), window=5.0, proportional=0.1, derivative=0.1)
-COMMON = {"networks": SMALL, "worlds": 4, "rate": 0.01, "multipliers": PRICES}
-ORACLE = lexrl.DQN(hidden=(8,), worlds=4, rollout=4, warmup=64, capacity=128, batch=16, period=4, rate=0.01)
+CART, ORDER = lexrl.cart_safe(observe_cos_sin=True, max_episode_steps=30), parse("min cost > max reward")
+SMALL = lexrl.Networks(hidden_sizes=(8,))
+PRICES = PIDLagrangian(ki=lexrl.schedules.Constant(1.0), stats_window_size=5.0, kp=0.1, kd=0.1)
+COMMON = {"networks": SMALL, "num_envs": 4, "learning_rate": 0.01, "multipliers": PRICES}
+ORACLE = lexrl.DQN(
+    hidden_sizes=(8,),
+    num_envs=4,
+    num_steps=4,
+    learning_starts=64,
+    buffer_size=128,
+    batch_size=16,
+    target_update_interval=32,
+    learning_rate=0.01,
+)
 LEARNERS = {
-    "RCPO": lambda least: lexrl.RCPO(limit=f"cost <= {least}", rollout=8, **COMMON),
+    "RCPO": lambda least: lexrl.RCPO(constraints=f"cost <= {least}", num_steps=8, **COMMON),
     "PPOLagrangian": lambda least: lexrl.PPOLagrangian(
-        limit=f"cost <= {least}", rollout=16, minibatches=2, epochs=2, **COMMON
+        constraints=f"cost <= {least}", num_steps=16, num_minibatches=2, num_epochs=2, **COMMON
     ),
-    "VaRAC": lambda least: lexrl.VaRAC(chance=f"cost <= {least} with 0.9", rollout=8, measure="cvar", **COMMON),
-    "ApproPO": lambda least: lexrl.ApproPO(box=f"reward in 20..60, cost in 0..{least}", kept=4, oracle=ORACLE),
+    "VaRAC": lambda least: lexrl.VaRAC(
+        chance_constraints=f"cost <= {least} with 0.9", num_steps=8, risk_measure="cvar", **COMMON
+    ),
+    "ApproPO": lambda least: lexrl.ApproPO(
+        target_set=f"reward in 20..60, cost in 0..{least}", mixture_size=4, oracle=ORACLE
+    ),
 }
 SEEDS, STEPS = (4, 3, 9), 640
 
@@ -47,7 +60,7 @@ def same(one, other):
 class Case:
     def __init__(self, name):
         self.name, self.algorithm, self.world = name, LEARNERS[name](2), world(name)
-        self.end = list(compiled_run(self.algorithm, self.world, ORDER, SEEDS, STEPS, chunks=5))[-1]
+        self.end = list(compiled_run(self.algorithm, self.world, ORDER, SEEDS, STEPS, num_log_points=5))[-1]
 
 
 EVERY_DAY = ("RCPO", "ApproPO")
@@ -62,7 +75,7 @@ def case(request):
 
 
 def test_the_run_has_something_to_show(case):
-    learner = case.end.seats.learner
+    learner = case.end.train_states.agent
     if case.name == "ApproPO":
         assert (np.asarray(learner.turns)[:3] > 4).all()
         assert np.abs(np.asarray(learner.direction)[:3]).sum() > 0
@@ -72,23 +85,23 @@ def test_the_run_has_something_to_show(case):
 
 
 def test_stepped_from_python_alone(case):
-    *_, end = host_run(case.algorithm, case.world, ORDER, [3], STEPS, chunks=2)
-    same(member(case.end.seats.learner, 1), member(end.seats.learner, 0))
+    *_, end = host_run(case.algorithm, case.world, ORDER, [3], STEPS, num_log_points=2)
+    same(member(case.end.train_states.agent, 1), member(end.train_states.agent, 0))
 
 
 def test_taken_up_again_in_other_parts(case):
-    people = population(case.algorithm, case.world, ORDER, SEEDS)
-    *_, half = compiled.advance(people, compiled.start(people), 300, chunks=2)
-    *_, end = compiled.advance(people, half.seats, STEPS, chunks=1)
-    same(case.end.seats.learner, end.seats.learner)
+    population = make_population(case.algorithm, case.world, ORDER, SEEDS)
+    *_, half = compiled.advance(population, compiled.start(population), 300, num_log_points=2)
+    *_, end = compiled.advance(population, half.train_states, STEPS, num_log_points=1)
+    same(case.end.train_states.agent, end.train_states.agent)
 
 
 def test_new_limits_do_not_compile(case):
     before = compiled._start._cache_size(), compiled._chunk._cache_size()
-    *_, end = compiled_run(LEARNERS[case.name](1), case.world, ORDER, SEEDS, STEPS, chunks=5)
+    *_, end = compiled_run(LEARNERS[case.name](1), case.world, ORDER, SEEDS, STEPS, num_log_points=5)
     assert (compiled._start._cache_size(), compiled._chunk._cache_size()) == before
     if case.name == "ApproPO":  # its direction shows it
-        assert not np.array_equal(end.seats.learner.direction, case.end.seats.learner.direction)
+        assert not np.array_equal(end.train_states.agent.direction, case.end.train_states.agent.direction)
 
 
 def test_evaluated_alike_in_both_loops():
@@ -101,6 +114,6 @@ def test_evaluated_alike_in_both_loops():
         reset, step = staticmethod(jax.jit(CART.reset)), staticmethod(jax.jit(CART.step))
 
     algorithm = LEARNERS["ApproPO"](2)
-    shown = lexrl.train(algorithm, CART, ORDER, seeds=[3], steps=STEPS, chunks=1)
-    stepped = lexrl.train(algorithm, Stepped(), ORDER, seeds=[3], steps=STEPS, chunks=1)
+    shown = lexrl.train(algorithm, CART, ORDER, seeds=[3], total_timesteps=STEPS, num_log_points=1)
+    stepped = lexrl.train(algorithm, Stepped(), ORDER, seeds=[3], total_timesteps=STEPS, num_log_points=1)
     np.testing.assert_allclose(shown.evaluate(12).returns, stepped.evaluate(12).returns, rtol=1e-4)

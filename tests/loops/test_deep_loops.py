@@ -16,17 +16,28 @@ from poisoned import Poisoned
 import lexrl
 from lexrl import per_seed
 from lexrl.loops import compiled
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 from loops import compiled_run, host_run
 
-CART, ORDER = lexrl.cart_safe(trigonometric=True, max_steps=50), parse("min cost > max reward")
-NETWORKS = lexrl.Networks(hidden=(8,))
-EAGER = lexrl.Dual(window=5.0, patience=8.0)
+CART, ORDER = lexrl.cart_safe(observe_cos_sin=True, max_episode_steps=50), parse("min cost > max reward")
+NETWORKS = lexrl.Networks(hidden_sizes=(8,))
+EAGER = lexrl.Dual(stats_window_size=5.0, patience=8.0)
 LEARNERS = {
-    "LPPO": lexrl.LPPO(networks=NETWORKS, worlds=4, rollout=16, minibatches=2, epochs=2, rate=0.01, dual=EAGER),
-    "LA2C": lexrl.LA2C(networks=NETWORKS, worlds=4, rollout=8, rate=0.01, dual=EAGER),
-    "LDQN": lexrl.LDQN(hidden=(8,), worlds=4, rollout=4, warmup=64, capacity=128, batch=16, period=4, rate=0.01),
+    "LPPO": lexrl.LPPO(
+        networks=NETWORKS, num_envs=4, num_steps=16, num_minibatches=2, num_epochs=2, learning_rate=0.01, dual=EAGER
+    ),
+    "LA2C": lexrl.LA2C(networks=NETWORKS, num_envs=4, num_steps=8, learning_rate=0.01, dual=EAGER),
+    "LDQN": lexrl.LDQN(
+        hidden_sizes=(8,),
+        num_envs=4,
+        num_steps=4,
+        learning_starts=64,
+        buffer_size=128,
+        batch_size=16,
+        target_update_interval=32,
+        learning_rate=0.01,
+    ),
 }
 SEEDS, PLACE, MINE = (4, 3, 9), 1, 3
 STEPS = 960
@@ -37,13 +48,13 @@ def world(reward=NEVER, cost=NEVER, poison=float("nan")):
     return Poisoned(CART, np.array([reward, cost], np.int32), np.float32(poison))
 
 
-def crowd(algorithm, *, worlds=None, seeds=SEEDS, steps=STEPS, chunks=5, devices=None):
-    given = per_seed(worlds or [world()] * len(seeds))
-    return list(compiled_run(algorithm, given, ORDER, seeds, steps, chunks=chunks, devices=devices))
+def crowd(algorithm, *, num_envs=None, seeds=SEEDS, steps=STEPS, num_log_points=5, devices=None):
+    given = per_seed(num_envs or [world()] * len(seeds))
+    return list(compiled_run(algorithm, given, ORDER, seeds, steps, num_log_points=num_log_points, devices=devices))
 
 
-def member(seats, place=0):
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], seats)
+def member(train_states, place=0):
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], train_states)
 
 
 def same(one, other):
@@ -63,13 +74,13 @@ class Case:
 
     def __init__(self, name):
         self.name, self.algorithm = name, LEARNERS[name]
-        self.block = self.algorithm.worlds * self.algorithm.rollout
+        self.block = self.algorithm.num_envs * self.algorithm.num_steps
         self.clean = crowd(self.algorithm)
 
     @property
     def mine(self):
         """What seed 3 carries at the end, without the state of its world."""
-        return member(self.clean[-1].seats._replace(world=None), PLACE)
+        return member(self.clean[-1].train_states._replace(world=None), PLACE)
 
 
 @pytest.fixture(scope="module", params=LEARNERS)
@@ -80,78 +91,78 @@ def case(request):
 class TestTheSameNumbers:
     def test_the_run_has_something_to_show(self, case):
         """Learners moved, seeds differ, episodes ended: else the tests below would prove little."""
-        people = population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
-        begun, end = compiled.start(people), case.clean[-1]
+        population = make_population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
+        begun, end = compiled.start(population), case.clean[-1]
         assert end.faults == {}
-        assert differ(member(end.seats.learner, 0), member(end.seats.learner, 1))
+        assert differ(member(end.train_states.agent, 0), member(end.train_states.agent, 1))
         for place in range(3):
-            before, after = (member(seats.learner, place) for seats in (begun, end.seats))
+            before, after = (member(train_states.agent, place) for train_states in (begun, end.train_states))
             if case.name == "LDQN":
-                assert after.updates > 50
+                assert after.num_updates > 50
                 assert after.replay.added == STEPS > 128
                 assert differ(before.net, after.net)
                 assert differ(after.target, after.net)
             else:
-                assert differ(before.learner.actor, after.learner.actor)
+                assert differ(before.agent.actor, after.agent.actor)
                 assert after.dual.seen >= 12
-        assert case.name == "LDQN" or np.asarray(end.seats.learner.dual.settled)[:3].any()
+        assert case.name == "LDQN" or np.asarray(end.train_states.agent.dual.settled)[:3].any()
 
     def test_stepped_from_python_alone(self, case):
         """In company, on all devices, compiled; alone, on the host, in other chunks, in the bare world."""
-        *_, end = host_run(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=2)
-        same(case.mine, member(end.seats._replace(world=None)))
+        *_, end = host_run(case.algorithm, CART, ORDER, [MINE], STEPS, num_log_points=2)
+        same(case.mine, member(end.train_states._replace(world=None)))
 
     @pytest.mark.slow
     def test_compiled_alone(self, case):
-        *_, end = compiled_run(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=1)
-        assert len(end.seats.iteration.sharding.device_set) == 1
-        same(case.mine, member(end.seats._replace(world=None)))
-        same(member(case.clean[-1].seats.world[0], PLACE), member(end.seats.world))
+        *_, end = compiled_run(case.algorithm, CART, ORDER, [MINE], STEPS, num_log_points=1)
+        assert len(end.train_states.iteration.sharding.device_set) == 1
+        same(case.mine, member(end.train_states._replace(world=None)))
+        same(member(case.clean[-1].train_states.world[0], PLACE), member(end.train_states.world))
 
     @pytest.mark.slow
     @pytest.mark.skipif(len(jax.devices()) < 2, reason="this machine has one core, so there is one device")
     def test_on_one_device(self, case):
         *_, end = crowd(case.algorithm, devices=jax.devices()[:1])
-        assert len(end.seats.iteration.sharding.device_set) == 1
-        assert len(case.clean[-1].seats.iteration.sharding.device_set) == 2
+        assert len(end.train_states.iteration.sharding.device_set) == 1
+        assert len(case.clean[-1].train_states.iteration.sharding.device_set) == 2
         for place in range(3):
-            same(member(case.clean[-1].seats, place), member(end.seats, place))
+            same(member(case.clean[-1].train_states, place), member(end.train_states, place))
         jax.tree.map(np.testing.assert_array_equal, case.clean[-1].metrics, end.metrics)
 
     def test_beside_others(self, case):
         *_, end = crowd(case.algorithm, seeds=(MINE, 77, 78))
-        same(case.mine, member(end.seats._replace(world=None), 0))
+        same(case.mine, member(end.train_states._replace(world=None), 0))
 
     @pytest.mark.parametrize("chunks", [1, 3, 1000])
     def test_cut_differently(self, case, chunks):
-        seen = crowd(case.algorithm, chunks=chunks)
+        seen = crowd(case.algorithm, num_log_points=chunks)
         assert len(seen) == min(chunks, -(-STEPS // case.block))
         for place in range(3):
-            same(member(case.clean[-1].seats, place), member(seen[-1].seats, place))
+            same(member(case.clean[-1].train_states, place), member(seen[-1].train_states, place))
 
     @pytest.mark.parametrize("stop", [1, 500, 959])
     def test_stopped_and_taken_up_again(self, case, stop):
-        people = population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
-        *_, half = compiled.advance(people, compiled.start(people), stop, chunks=2)
+        population = make_population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
+        *_, half = compiled.advance(population, compiled.start(population), stop, num_log_points=2)
         assert half.steps == -(-stop // case.block) * case.block
-        rest = list(compiled.advance(people, half.seats, STEPS, chunks=2))
+        rest = list(compiled.advance(population, half.train_states, STEPS, num_log_points=2))
         end = rest[-1] if rest else half  # the last step before the end may have been in the last block
         assert end.steps == -(-STEPS // case.block) * case.block
         for place in range(3):
-            same(member(case.clean[-1].seats, place), member(end.seats, place))
+            same(member(case.clean[-1].train_states, place), member(end.train_states, place))
 
     @pytest.mark.slow
     def test_taken_up_again_from_numbers(self, case):
         """As a saved run is: from plain arrays, wherever they lie."""
-        people = population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
-        kept = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), case.clean[1].seats)
-        *_, end = compiled.advance(people, kept, STEPS, chunks=2)
+        population = make_population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
+        kept = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), case.clean[1].train_states)
+        *_, end = compiled.advance(population, kept, STEPS, num_log_points=2)
         for place in range(3):
-            same(member(case.clean[-1].seats, place), member(end.seats, place))
+            same(member(case.clean[-1].train_states, place), member(end.train_states, place))
 
     def test_curves_of_both_loops(self, case):
         """Sums in another order, so equal up to rounding."""
-        stepped = list(host_run(case.algorithm, CART, ORDER, [MINE], STEPS, chunks=5))
+        stepped = list(host_run(case.algorithm, CART, ORDER, [MINE], STEPS, num_log_points=5))
         assert [chunk.steps for chunk in stepped] == [chunk.steps for chunk in case.clean]
         for one, other in zip(case.clean, stepped, strict=True):
             assert one.metrics.keys() == other.metrics.keys()
@@ -161,15 +172,15 @@ class TestTheSameNumbers:
 
 
 VALUES = {
-    "rate": (0.0, 0.3, 1),
+    "learning_rate": (0.0, 0.3, 1),
     "gamma": (0.0, 0.5, 1.0),
     "tolerance": (0.0, 0.5, "3"),
-    "trace": (0.0, 1.0),
-    "critic_rate": (0.0, "0.3"),
-    "clip": (0.5,),
-    "entropy": (0.1,),
+    "gae_lambda": (0.0, 1.0),
+    "critic_learning_rate": (0.0, "0.3"),
+    "clip_range": (0.5,),
+    "ent_coef": (0.1,),
     "epsilon": (0.0, 0.5),
-    "scale": (7.0, 100.0),
+    "return_scale": (7.0, 100.0),
 }
 
 
@@ -183,21 +194,22 @@ class TestNumbersAreData:
         given = [(name, value) for name in VALUES if hasattr(case.algorithm, name) for value in VALUES[name]]
         assert len(given) >= 8
         learned = [
-            member(crowd(with_setting(case.algorithm, *one), steps=320, chunks=1)[-1].seats.learner) for one in given
+            member(crowd(with_setting(case.algorithm, *one), steps=320, num_log_points=1)[-1].train_states.agent)
+            for one in given
         ]
         mixed = [with_setting(case.algorithm, "gamma", value) for value in (0.1, 0.9, 0.99)]
-        crowd(mixed, steps=320, chunks=1)
+        crowd(mixed, steps=320, num_log_points=1)
         assert (compiled._start._cache_size(), compiled._chunk._cache_size()) == before
         # And they reach the program: else the counter would stand still, too.
-        usual = member(crowd(case.algorithm, steps=320, chunks=1)[-1].seats.learner)
+        usual = member(crowd(case.algorithm, steps=320, num_log_points=1)[-1].train_states.agent)
         idle = [one for one, state in zip(given, learned, strict=True) if not differ(state, usual)]
         assert idle == [("tolerance", value) for _, value in idle]  # nothing has settled yet, or no tie comes up
 
     def test_structure_compiles(self, case):
         """And so the counter counts: integers, and one each instead of one for all."""
         structure = jax.tree.structure(case.algorithm)
-        fewer = {"worlds": 2} if case.name != "LDQN" else {"batch": 8}
-        for name, value in ({"rollout": 8 if case.name == "LPPO" else 2} | fewer | {"gamma": (0.9, 0.9)}).items():
+        fewer = {"num_envs": 2} if case.name != "LDQN" else {"batch_size": 8}
+        for name, value in ({"num_steps": 8 if case.name == "LPPO" else 2} | fewer | {"gamma": (0.9, 0.9)}).items():
             assert jax.tree.structure(with_setting(case.algorithm, name, value)) != structure
 
 
@@ -209,43 +221,43 @@ class TestBadRewards:
         place = 1 if signal == "reward" else 2
         worlds = [world()] * 3
         worlds[place] = world(**{signal: 20}, poison=poison)
-        seen = crowd(case.algorithm, worlds=worlds)
-        stop = -(-20 // case.algorithm.rollout) * case.block
+        seen = crowd(case.algorithm, num_envs=worlds)
+        stop = -(-20 // case.algorithm.num_steps) * case.block
         sentence = f"Seed {SEEDS[place]} stopped at step {stop}: the world paid NaN or infinity for '{signal}'."
         assert [chunk.faults for chunk in seen] == [{place: sentence} if chunk.steps >= stop else {} for chunk in seen]
         for one, other in zip(seen, case.clean, strict=True):
             for someone in {0, 1, 2} - {place}:
-                same(member(one.seats, someone), member(other.seats, someone))
+                same(member(one.train_states, someone), member(other.train_states, someone))
                 for name, values in one.metrics.items():
                     np.testing.assert_array_equal(values[someone], other.metrics[name][someone], err_msg=name)
 
     def test_it_keeps_its_last_good_state(self, case):
         """What it was before the chunk that broke it; later chunks change nothing and show nothing."""
-        seen = crowd(case.algorithm, worlds=[world(), world(reward=45), world()])
+        seen = crowd(case.algorithm, num_envs=[world(), world(reward=45), world()])
         broken = next(i for i, chunk in enumerate(seen) if chunk.faults)
         assert broken >= 0
-        people = population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
-        before = case.clean[broken - 1].seats if broken else compiled.start(people)
+        population = make_population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
+        before = case.clean[broken - 1].train_states if broken else compiled.start(population)
         good = member(before, PLACE)
         for chunk in seen[broken:]:
-            kept = member(chunk.seats, PLACE)
-            same((kept.learner, kept.obs, kept.clock, kept.earned), (good.learner, good.obs, good.clock, good.earned))
+            kept = member(chunk.train_states, PLACE)
+            same((kept.agent, kept.obs, kept.clock, kept.earned), (good.agent, good.obs, good.clock, good.earned))
         for chunk in seen[broken + 1 :]:
-            assert chunk.metrics["episodes"][PLACE] == 0
-            assert np.isnan(chunk.metrics["return"][PLACE]).all()
-        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(seen[-1].seats.learner, PLACE)))
+            assert chunk.metrics["num_episodes"][PLACE] == 0
+            assert np.isnan(chunk.metrics["episode_return"][PLACE]).all()
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(seen[-1].train_states.agent, PLACE)))
 
     def test_the_host_says_the_same(self, case):
-        *_, compiled_end = crowd(case.algorithm, worlds=[world(), world(cost=20), world()])
-        *_, end = host_run(case.algorithm, world(cost=20), ORDER, [MINE], STEPS, chunks=1)
+        *_, compiled_end = crowd(case.algorithm, num_envs=[world(), world(cost=20), world()])
+        *_, end = host_run(case.algorithm, world(cost=20), ORDER, [MINE], STEPS, num_log_points=1)
         assert end.faults == {0: compiled_end.faults[PLACE]}
 
     def test_a_cost_of_any_finite_size_is_none(self, case):
         """1e30 is a number: whether a learner can live with it is the learner's fault, and said so."""
-        *_, end = crowd(case.algorithm, worlds=[world(), world(cost=20, poison=1e30), world()])
+        *_, end = crowd(case.algorithm, num_envs=[world(), world(cost=20, poison=1e30), world()])
         assert "the world paid" not in end.faults.get(PLACE, "")
-        same(member(case.clean[-1].seats, 0), member(end.seats, 0))
-        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(end.seats.learner, PLACE)))
+        same(member(case.clean[-1].train_states, 0), member(end.train_states, 0))
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(end.train_states.agent, PLACE)))
 
 
 class TestBadLearners:
@@ -263,12 +275,12 @@ class TestBadLearners:
         assert stop % case.block == 0
         assert 0 < stop <= STEPS
         for place in (0, 2):
-            same(member(case.clean[-1].seats, place), member(end.seats, place))
+            same(member(case.clean[-1].train_states, place), member(end.train_states, place))
         for chunk in seen:
-            assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(chunk.seats.learner, PLACE)))
+            assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(chunk.train_states.agent, PLACE)))
 
     def test_a_result_says_so(self, case):
         each = [case.algorithm, case.algorithm, with_setting(case.algorithm, "rate", 3e38)]
-        result = lexrl.train(each, per_seed([world()] * 3), ORDER, seeds=SEEDS, steps=STEPS, chunks=5)
+        result = lexrl.train(each, per_seed([world()] * 3), ORDER, seeds=SEEDS, total_timesteps=STEPS, num_log_points=5)
         assert result.faults.keys() == {2}
         assert result.faults[2] in str(result)

@@ -10,7 +10,7 @@ from poisoned import Poisoned
 import lexrl
 from lexrl import per_seed
 from lexrl.loops import compiled
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 from lexrl.types import Step
 from loops import compiled_run, host_run
@@ -20,7 +20,7 @@ SEEDS = (11, 12, 13)
 NEVER = 10**6
 
 
-CLEAN = lexrl.random_world(1, states=5, actions=3, successors=2, max_steps=100)
+CLEAN = lexrl.random_world(1, num_states=5, num_actions=3, num_successors=2, max_episode_steps=100)
 
 
 def poisoned(first=NEVER, second=NEVER, poison=float("nan")):
@@ -29,16 +29,16 @@ def poisoned(first=NEVER, second=NEVER, poison=float("nan")):
 
 
 def learner(**changes):
-    given = {"tolerance": 0.05, "alpha": 0.2, "bandit": lexrl.EpsilonGreedy(0.3), "gamma": 0.9, "initial": 0.5}
+    given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "gamma": 0.9, "initial_q": 0.5}
     return lexrl.q_learning(**(given | changes))
 
 
 def chunks(worlds, loop=compiled_run, algorithm=None, seeds=SEEDS, steps=60, cuts=6):
-    return list(loop(algorithm or learner(), per_seed(worlds), ORDER, seeds, steps, chunks=cuts))
+    return list(loop(algorithm or learner(), per_seed(worlds), ORDER, seeds, steps, num_log_points=cuts))
 
 
-def member(seats, place):
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], seats)
+def member(train_states, place):
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], train_states)
 
 
 def same(one, other):
@@ -62,7 +62,7 @@ class TestBadRewards:
         assert [chunk.faults for chunk in seen] == [{}, {}] + [{place: sentence}] * 4
         for one, other in zip(seen, clean, strict=True):
             for someone in set(range(3)) - {place}:
-                same(member(one.seats, someone), member(other.seats, someone))
+                same(member(one.train_states, someone), member(other.train_states, someone))
                 same(
                     {name: values[someone] for name, values in one.metrics.items()},
                     {name: values[someone] for name, values in other.metrics.items()},
@@ -72,22 +72,22 @@ class TestBadRewards:
         """What it was before the chunk that broke it."""
         seen = chunks([poisoned(), poisoned(27), poisoned()])
         for chunk, good in zip(seen, [*clean[:2], *[clean[1]] * 4], strict=True):
-            kept = member(chunk.seats, 1)
-            same((kept.learner, kept.obs, kept.clock, kept.earned, kept.world[0]), _state(good))
-            assert np.isfinite(kept.learner.q).all()
+            kept = member(chunk.train_states, 1)
+            same((kept.agent, kept.obs, kept.clock, kept.earned, kept.world[0]), _state(good))
+            assert np.isfinite(kept.agent.q).all()
 
     def test_it_shows_nothing_any_more(self, clean):
         seen = chunks([poisoned(), poisoned(27), poisoned()])
         for chunk in seen[3:]:
-            assert chunk.metrics["episodes"][1] == 0
-            for name in set(chunk.metrics) - {"episodes"}:
+            assert chunk.metrics["num_episodes"][1] == 0
+            for name in set(chunk.metrics) - {"num_episodes"}:
                 assert np.isnan(chunk.metrics[name][1]).all(), name
         assert np.isfinite(seen[-1].metrics["td_error"][[0, 2]]).all()
 
     def test_from_the_first_step_on(self):
         *_, end = seen = chunks([poisoned(1), poisoned(), poisoned()])
         assert "stopped at step 1:" in end.faults[0]
-        same(member(end.seats, 0).learner, member(compiled.start(_people()), 0).learner)
+        same(member(end.train_states, 0).agent, member(compiled.start(_people()), 0).agent)
         assert len(seen) == 6
 
     def test_the_first_fault_is_the_one_that_is_told(self):
@@ -103,27 +103,29 @@ class TestBadRewards:
         assert np.isnan(end.metrics["td_error"]).all()
 
     def test_going_on_after_a_fault(self, clean):
-        people = _people([poisoned(), poisoned(27), poisoned()])
-        *_, half = compiled.advance(people, compiled.start(people), 30, chunks=3)
-        *_, end = compiled.advance(people, half.seats, 60, chunks=3)
+        population = _people([poisoned(), poisoned(27), poisoned()])
+        *_, half = compiled.advance(population, compiled.start(population), 30, num_log_points=3)
+        *_, end = compiled.advance(population, half.train_states, 60, num_log_points=3)
         assert end.faults.keys() == {1}
-        same(member(end.seats, 0), member(clean[-1].seats, 0))
-        same(member(end.seats, 1).learner, member(clean[1].seats, 1).learner)
+        same(member(end.train_states, 0), member(clean[-1].train_states, 0))
+        same(member(end.train_states, 1).agent, member(clean[1].train_states, 1).agent)
 
     def test_a_result_says_so(self):
-        result = lexrl.train(learner(), per_seed([poisoned(), poisoned(27), poisoned()]), ORDER, seeds=SEEDS, steps=6e1)
+        result = lexrl.train(
+            learner(), per_seed([poisoned(), poisoned(27), poisoned()]), ORDER, seeds=SEEDS, total_timesteps=6e1
+        )
         assert result.faults.keys() == {1}
         assert result.faults[1] in str(result)
         assert "Seed 12 stopped at step 27" in result.faults[1]
 
 
-def _people(worlds=None):
-    return population(learner(), per_seed(worlds or [poisoned()] * 3), ORDER, SEEDS)
+def _people(num_envs=None):
+    return make_population(learner(), per_seed(num_envs or [poisoned()] * 3), ORDER, SEEDS)
 
 
 def _state(chunk):
-    good = member(chunk.seats, 1)
-    return good.learner, good.obs, good.clock, good.earned, good.world[0]
+    good = member(chunk.train_states, 1)
+    return good.agent, good.obs, good.clock, good.earned, good.world[0]
 
 
 class TestBadLearners:
@@ -137,8 +139,8 @@ class TestBadLearners:
             *_, end = chunks([poisoned()] * 3, loop, [learner(), self.WILD, learner()], steps=40, cuts=1)
             assert end.faults.keys() == {1}
             for place in (0, 2):
-                same(member(end.seats, place).learner, member(clean[3].seats, place).learner)
-            np.testing.assert_array_equal(member(end.seats, 1).learner.q, np.float32(0.5))
+                same(member(end.train_states, place).agent, member(clean[3].train_states, place).agent)
+            np.testing.assert_array_equal(member(end.train_states, 1).agent.q, np.float32(0.5))
             said.append(end.faults[1])
         assert said[0] == said[1]
         assert said[0].startswith("Seed 12 stopped at step ")
@@ -146,31 +148,31 @@ class TestBadLearners:
 
     def test_values_too_large_from_the_start(self):
         """gamma * initial is fine, a step of alpha * error is not: the second visit finds infinity."""
-        algorithms = [learner(), learner(), learner(initial=3e38, alpha=8.0, gamma=0.5)]
+        algorithms = [learner(), learner(), learner(initial_q=3e38, alpha=8.0, gamma=0.5)]
         *_, end = chunks([poisoned()] * 3, algorithm=algorithms, steps=60, cuts=1)
         assert end.faults.keys() == {2}
         assert "the learner computed NaN or infinity for 'signal_2'" in end.faults[2]
-        np.testing.assert_array_equal(member(end.seats, 2).learner.q, np.float32(3e38))
+        np.testing.assert_array_equal(member(end.train_states, 2).agent.q, np.float32(3e38))
 
     def test_what_is_kept_is_finite(self):
-        algorithms = [learner(), learner(), learner(initial=3e38, alpha=8.0, gamma=0.5)]
+        algorithms = [learner(), learner(), learner(initial_q=3e38, alpha=8.0, gamma=0.5)]
         *_, end = chunks([poisoned()] * 3, algorithm=algorithms, steps=60, cuts=60)
         assert end.faults.keys() == {2}
-        assert np.isfinite(member(end.seats, 2).learner.q).all()
+        assert np.isfinite(member(end.train_states, 2).agent.q).all()
 
     @pytest.mark.parametrize("loop", [compiled_run, host_run])
     def test_a_number_that_belongs_to_no_objective(self, loop):
-        *_, end = loop(Loss(), CLEAN, ORDER, [21, 22], 60, chunks=3)
+        *_, end = loop(Loss(), CLEAN, ORDER, [21, 22], 60, num_log_points=3)
         assert end.faults.keys() == {0, 1}
         assert "Seed 21 stopped at step 36: the learner computed NaN or infinity for its loss" in end.faults[0]
-        np.testing.assert_array_equal(end.seats.learner, [4, 4])
+        np.testing.assert_array_equal(end.train_states.agent, [4, 4])
 
 
 class Loss(eqx.Module):
     """Counts updates of two worlds and three steps; its loss is NaN at the sixth."""
 
-    rollout: int = eqx.field(static=True, default=3)
-    worlds: int = eqx.field(static=True, default=2)
+    num_steps: int = eqx.field(static=True, default=3)
+    num_envs: int = eqx.field(static=True, default=2)
 
     def init(self, spec, key):
         return jnp.int32(0)
@@ -192,16 +194,16 @@ class TestTheHostLoop:
         sentence = "Seed 12 stopped at step 27: the world paid NaN or infinity for 'signal_1'."
         assert [chunk.faults for chunk in stepped] == [{}, {}] + [{1: sentence}] * 4
         for one, other in zip(stepped, clean, strict=True):
-            same(member(one.seats, 0), member(other.seats, 0))
+            same(member(one.train_states, 0), member(other.train_states, 0))
 
     def test_it_keeps_its_last_good_state(self, stepped, clean):
         for chunk in stepped[2:]:
-            kept, good = member(chunk.seats, 1), member(clean[1].seats, 1)
-            same((kept.learner, kept.obs, kept.clock, kept.earned), (good.learner, good.obs, good.clock, good.earned))
+            kept, good = member(chunk.train_states, 1), member(clean[1].train_states, 1)
+            same((kept.agent, kept.obs, kept.clock, kept.earned), (good.agent, good.obs, good.clock, good.earned))
 
     def test_it_shows_nothing_any_more(self, stepped):
         for chunk in stepped[3:]:
-            assert chunk.metrics["episodes"][1] == 0
+            assert chunk.metrics["num_episodes"][1] == 0
             assert np.isnan(chunk.metrics["td_error"][1]).all()
 
     def test_its_world_is_left_alone(self):
@@ -217,6 +219,6 @@ class TestTheHostLoop:
                 times.append(state + 1)
                 return Step(state + 1, np.int32(0), jnp.array([0.0, np.nan if state == 6 else 0.0]), 1.0)
 
-        *_, end = host_run(learner(), Counted(), ORDER, [0], 20, chunks=4)
+        *_, end = host_run(learner(), Counted(), ORDER, [0], 20, num_log_points=4)
         assert "at step 7:" in end.faults[0]
         assert times == [1, 2, 3, 4, 5, 6, 7]

@@ -11,15 +11,25 @@ from gymnasium import spaces
 import lexrl
 from lexrl.envs import gym_world
 from lexrl.loops import host
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 from lexrl.types import Discrete, Spec, Step
 
 ORDER = parse("max reward")
 SEEDS, CHUNKS = (3, 8, 5), 4
 LEARNERS = {
-    "LPPO": lexrl.LPPO(networks=lexrl.Networks(hidden=(8,)), worlds=3, rollout=8, minibatches=2, epochs=2),
-    "LDQN": lexrl.LDQN(hidden=(8,), worlds=3, rollout=4, warmup=24, capacity=96, batch=8, period=4),
+    "LPPO": lexrl.LPPO(
+        networks=lexrl.Networks(hidden_sizes=(8,)), num_envs=3, num_steps=8, num_minibatches=2, num_epochs=2
+    ),
+    "LDQN": lexrl.LDQN(
+        hidden_sizes=(8,),
+        num_envs=3,
+        num_steps=4,
+        learning_starts=24,
+        buffer_size=96,
+        batch_size=8,
+        target_update_interval=24,
+    ),
 }
 MAKERS = {
     "CartPole-v1": lambda: gym_world("CartPole-v1", 30),
@@ -31,17 +41,21 @@ STEPS = 24 * 12
 def begun(algorithm, make, order=ORDER):
     """A population and its world, made anew."""
     env = make()
-    return population(algorithm, env, order, SEEDS), env
+    return make_population(algorithm, env, order, SEEDS), env
 
 
 def trained(algorithm, make, kept=None, steps=STEPS):
-    people, env = begun(algorithm, make)
-    return list(host.advance(people, env, host.start(people, env) if kept is None else kept, steps, chunks=CHUNKS))
+    population, env = begun(algorithm, make)
+    return list(
+        host.advance(
+            population, env, host.start(population, env) if kept is None else kept, steps, num_log_points=CHUNKS
+        )
+    )
 
 
-def stored(seats):
+def stored(train_states):
     """As they come out of a file."""
-    return jax.tree.map(lambda leaf: np.array(leaf), seats)
+    return jax.tree.map(lambda leaf: np.array(leaf), train_states)
 
 
 def same(one, other):
@@ -64,42 +78,44 @@ class TestGoingOn:
         algorithm, make, whole = case
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            rest = trained(algorithm, make, stored(whole[after].seats))
+            rest = trained(algorithm, make, stored(whole[after].train_states))
         for one, other in zip(whole[after + 1 :], rest, strict=True):
             assert one.steps == other.steps
             same(one.metrics, other.metrics)
-            same(one.seats, other.seats)
+            same(one.train_states, other.train_states)
 
     def test_there_was_something_to_remember(self, case):
         """Episodes were under way, of different lengths; some had ended before; learners learned."""
         _, _, whole = case
         for chunk in whole[:-1]:
-            assert len(np.unique(chunk.seats.clock)) > 2
-            np.testing.assert_array_equal(chunk.seats.world.taken, chunk.seats.clock)
-        assert (np.asarray([chunk.metrics["episodes"] for chunk in whole]).sum(axis=0) > 3).all()
-        one, other = (jax.tree.leaves(chunk.seats.learner) for chunk in (whole[0], whole[-1]))
+            assert len(np.unique(chunk.train_states.clock)) > 2
+            np.testing.assert_array_equal(chunk.train_states.world.taken, chunk.train_states.clock)
+        assert (np.asarray([chunk.metrics["num_episodes"] for chunk in whole]).sum(axis=0) > 3).all()
+        one, other = (jax.tree.leaves(chunk.train_states.agent) for chunk in (whole[0], whole[-1]))
         assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
     def test_the_shapes_are_known_beforehand(self, case):
         """Without an environment being made or taking a step."""
         algorithm, make, whole = case
-        people, env = begun(algorithm, make)
-        first = host.start(people, env)
-        assert jax.tree.structure(first) == jax.tree.structure(whole[0].seats)
-        for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(whole[0].seats), strict=True):
+        population, env = begun(algorithm, make)
+        first = host.start(population, env)
+        assert jax.tree.structure(first) == jax.tree.structure(whole[0].train_states)
+        for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(whole[0].train_states), strict=True):
             assert (one.shape, one.dtype) == (other.shape, other.dtype)
 
     def test_nothing_is_left_to_do(self, case):
         algorithm, make, whole = case
-        assert trained(algorithm, make, whole[-1].seats) == []
+        assert trained(algorithm, make, whole[-1].train_states) == []
 
 
 def test_actions_that_are_floats():
-    algorithm = lexrl.PPO(networks=lexrl.Networks(hidden=(8,)), worlds=2, rollout=8, minibatches=2, epochs=1)
+    algorithm = lexrl.PPO(
+        networks=lexrl.Networks(hidden_sizes=(8,)), num_envs=2, num_steps=8, num_minibatches=2, num_epochs=1
+    )
     whole = trained(algorithm, lambda: gym_world("Pendulum-v1", 20), steps=96)
-    rest = trained(algorithm, lambda: gym_world("Pendulum-v1", 20), stored(whole[1].seats), steps=96)
-    same(whole[-1].seats, rest[-1].seats)
-    assert whole[1].seats.world.actions.dtype == np.float32
+    rest = trained(algorithm, lambda: gym_world("Pendulum-v1", 20), stored(whole[1].train_states), steps=96)
+    same(whole[-1].train_states, rest[-1].train_states)
+    assert whole[1].train_states.world.actions.dtype == np.float32
 
 
 class Drawn:
@@ -118,8 +134,8 @@ class Drawn:
 
 def test_a_world_that_is_given_keys():
     whole = trained(lexrl.q_learning(), Drawn, steps=40)
-    rest = trained(lexrl.q_learning(), Drawn, stored(whole[1].seats), steps=40)
-    same(whole[-1].seats, rest[-1].seats)
+    rest = trained(lexrl.q_learning(), Drawn, stored(whole[1].train_states), steps=40)
+    same(whole[-1].train_states, rest[-1].train_states)
 
 
 class Moody(gymnasium.Env):
@@ -146,9 +162,9 @@ def test_a_world_that_is_not_reproducible_says_so():
         return gym_world(lambda: Moody(forgetful=False), 50)
 
     whole = trained(LEARNERS["LPPO"], make, steps=96)
-    people, env = begun(LEARNERS["LPPO"], make)
+    population, env = begun(LEARNERS["LPPO"], make)
     with pytest.warns(UserWarning, match="did not do the same again") as caught:
-        *_, end = host.advance(people, env, stored(whole[1].seats), 96, chunks=CHUNKS)
+        *_, end = host.advance(population, env, stored(whole[1].train_states), 96, num_log_points=CHUNKS)
     assert len(caught) == len(SEEDS)
     assert end.steps == 96
     assert end.faults == {}
@@ -171,8 +187,8 @@ class TestStopped:
 
     @pytest.mark.parametrize("after", range(CHUNKS - 1))
     def test_they_stay_where_they_were(self, whole, after):
-        rest = trained(LEARNERS["LPPO"], self.make, stored(whole[after].seats))
+        rest = trained(LEARNERS["LPPO"], self.make, stored(whole[after].train_states))
         for one, other in zip(whole[after + 1 :], rest, strict=True):
-            same(one.seats, other.seats)
+            same(one.train_states, other.train_states)
             same(one.metrics, other.metrics)
             assert one.faults == other.faults

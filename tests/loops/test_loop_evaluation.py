@@ -9,12 +9,12 @@ import lexrl
 from lexrl import exact, per_seed
 from lexrl.loops import compiled
 from lexrl.loops.evaluation import evaluate
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.momdp import random_momdp
 from lexrl.order import parse
 
 # Every step ends the task with 5 %, so that 400 steps are as good as for ever.
-PROCESS = random_momdp(2, 6, 3, 2, gamma=(0.8, 0.9), successors=3, episodic=True)
+PROCESS = random_momdp(2, 6, 3, 2, gamma=(0.8, 0.9), num_successors=3, episodic=True)
 ORDER = parse("max signal_2 > min signal_1")
 GAMMA = (0.9, 0.8)
 """In the order's order."""
@@ -24,27 +24,29 @@ EPISODES = 4000
 
 
 def learner(**changes):
-    given = {"tolerance": 0.05, "alpha": 0.2, "bandit": lexrl.EpsilonGreedy(EPSILON)}
+    given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(EPSILON)}
     return lexrl.q_learning(**(given | changes))
 
 
 @pytest.fixture(scope="module")
 def trained():
-    people = population(learner(), lexrl.finite_world(PROCESS, noise=0.2, max_steps=400), ORDER, SEEDS)
-    *_, end = compiled.advance(people, compiled.start(people), 500, chunks=2)
-    return people, end.seats
+    population = make_population(
+        learner(), lexrl.finite_world(PROCESS, reward_noise=0.2, max_episode_steps=400), ORDER, SEEDS
+    )
+    *_, end = compiled.advance(population, compiled.start(population), 500, num_log_points=2)
+    return population, end.train_states
 
 
 @pytest.fixture(scope="module")
 def played(trained):
-    people, seats = trained
-    return {greedy: evaluate(people, seats.learner, episodes=EPISODES, gamma=GAMMA, greedy=greedy)
+    population, train_states = trained
+    return {greedy: evaluate(population, train_states.agent, episodes=EPISODES, gamma=GAMMA, greedy=greedy)
             for greedy in (True, False)}  # fmt: skip
 
 
 def policy(trained, place, greedy):
     """The table of one member's policy; while it learns, it tries anything with probability epsilon."""
-    state = jax.tree.map(lambda leaf: leaf[place], trained[1].learner)
+    state = jax.tree.map(lambda leaf: leaf[place], trained[1].agent)
     table = np.stack(
         [learner().probabilities(state, jnp.int32(s), greedy=True) for s in range(state.q.shape[1])]
     ).astype(float)
@@ -64,7 +66,7 @@ class TestAgainstTheExactWorth:
         self.agree(played[greedy].discounted[place], ORDER.unsigned(worth))
 
     def test_plain_sums(self, trained, played, place, greedy):
-        plain = random_momdp(2, 6, 3, 2, gamma=1.0, successors=3, episodic=True)
+        plain = random_momdp(2, 6, 3, 2, gamma=1.0, num_successors=3, episodic=True)
         worth = exact.evaluate(plain, policy(trained, place, greedy), ORDER).returns
         self.agree(played[greedy].returns[place], ORDER.unsigned(worth))
 
@@ -87,31 +89,31 @@ class TestShapes:
 
     def test_nothing_to_play(self, trained):
         with pytest.raises(lexrl.InputError, match="0 episodes tell nothing"):
-            evaluate(trained[0], trained[1].learner, episodes=0)
+            evaluate(trained[0], trained[1].agent, episodes=0)
 
 
 class TestApartFromTraining:
     def test_the_same_every_time(self, trained, played):
-        again = evaluate(trained[0], trained[1].learner, episodes=EPISODES, gamma=GAMMA)
+        again = evaluate(trained[0], trained[1].agent, episodes=EPISODES, gamma=GAMMA)
         for one, other in zip(again, played[True], strict=True):
             np.testing.assert_array_equal(one, other)
 
     def test_more_episodes_begin_with_the_same_ones(self, trained, played):
-        few = evaluate(trained[0], trained[1].learner, episodes=50, gamma=GAMMA)
+        few = evaluate(trained[0], trained[1].agent, episodes=50, gamma=GAMMA)
         for one, other in zip(few, played[True], strict=True):
             np.testing.assert_array_equal(one, other[:, :50])
 
     def test_training_goes_on_as_if_nothing_had_been(self, trained, played):
-        people, _ = trained
-        straight = list(compiled.advance(people, compiled.start(people), 500, chunks=5))[-1]
-        seats = compiled.start(people)
-        for chunk in compiled.advance(people, seats, 500, chunks=5):
-            evaluate(people, chunk.seats.learner, episodes=50)
-        for one, other in zip(jax.tree.leaves(chunk.seats), jax.tree.leaves(straight.seats), strict=True):
+        population, _ = trained
+        straight = list(compiled.advance(population, compiled.start(population), 500, num_log_points=5))[-1]
+        train_states = compiled.start(population)
+        for chunk in compiled.advance(population, train_states, 500, num_log_points=5):
+            evaluate(population, chunk.train_states.agent, episodes=50)
+        for one, other in zip(jax.tree.leaves(chunk.train_states), jax.tree.leaves(straight.train_states), strict=True):
             np.testing.assert_array_equal(one, other)
 
     def test_a_discount_changes_the_discounted_sums_only(self, trained, played):
-        plain = evaluate(trained[0], trained[1].learner, episodes=EPISODES)
+        plain = evaluate(trained[0], trained[1].agent, episodes=EPISODES)
         np.testing.assert_array_equal(plain.returns, plain.discounted)
         np.testing.assert_array_equal(plain.returns, played[True].returns)
         assert not np.array_equal(plain.discounted, played[True].discounted)
@@ -120,13 +122,13 @@ class TestApartFromTraining:
 class TestGrid:
     """Obstacles everywhere between: costs are positive in the user's signs, whichever way they count."""
 
-    WORLD = lexrl.grid_nav(4, density=1.0, slip=0.3, max_steps=12)
+    WORLD = lexrl.grid_nav(4, obstacle_density=1.0, slip_probability=0.3, max_episode_steps=12)
 
     @pytest.fixture(scope="class")
     @staticmethod
     def untrained():
-        people = population(learner(), TestGrid.WORLD, parse("min cost > max reward"), SEEDS)
-        return people, compiled.start(people).learner
+        population = make_population(learner(), TestGrid.WORLD, parse("min cost > max reward"), SEEDS)
+        return population, compiled.start(population).agent
 
     def test_signs_and_lengths(self, untrained):
         played = evaluate(*untrained, episodes=2000)
@@ -140,20 +142,20 @@ class TestGrid:
 
     def test_cut_off_in_time(self, untrained):
         """The uniform policy over twelve steps, exactly."""
-        people, learners = untrained
+        population, learners = untrained
         process = self.WORLD.momdp(1.0)
         worth = exact.evaluate_horizon(process, np.full((12, 16, 4), 0.25), "min cost > max reward").returns
-        played = evaluate(people, learners, episodes=2000)
+        played = evaluate(population, learners, episodes=2000)
         returns = played.returns.reshape(-1, 2)
         error = returns.std(axis=0) / np.sqrt(len(returns))
         assert (np.abs(returns.mean(axis=0) - worth * [-1, 1]) < 4.5 * error).all()
 
     def test_a_world_each(self):
         order = parse("min cost > max reward")
-        worlds = [lexrl.grid_nav(4, seed=i, slip=0.2 * i, max_steps=12) for i in range(3)]
-        together = population(learner(), per_seed(worlds), order, SEEDS)
-        played = evaluate(together, compiled.start(together).learner, episodes=50)
+        worlds = [lexrl.grid_nav(4, map_seed=i, slip_probability=0.2 * i, max_episode_steps=12) for i in range(3)]
+        together = make_population(learner(), per_seed(worlds), order, SEEDS)
+        played = evaluate(together, compiled.start(together).agent, episodes=50)
         for place in (0, 2):
-            alone = population(learner(), worlds[place], order, SEEDS)
-            other = evaluate(alone, compiled.start(alone).learner, episodes=50)
+            alone = make_population(learner(), worlds[place], order, SEEDS)
+            other = evaluate(alone, compiled.start(alone).agent, episodes=50)
             np.testing.assert_array_equal(played.returns[place], other.returns[place])

@@ -16,7 +16,7 @@ import lexrl
 from lexrl import per_seed
 from lexrl.loops import compiled, keys
 from lexrl.loops.keys import Purpose
-from lexrl.loops.population import population
+from lexrl.loops.population import make_population
 from lexrl.momdp import random_momdp
 from lexrl.order import parse
 from lexrl.types import Box, Discrete, Spec, Step, Transition
@@ -28,16 +28,21 @@ RULES = {
     "expected-sarsa": lexrl.expected_sarsa,
     "double-q": lexrl.double_q,
 }
-GRID, GRID_ORDER = lexrl.grid_nav(4, seed=1, slip=0.3, max_steps=12), parse("min cost > max reward")
+GRID, GRID_ORDER = (
+    lexrl.grid_nav(4, map_seed=1, slip_probability=0.3, max_episode_steps=12),
+    parse("min cost > max reward"),
+)
 # Every step may end the task (5 %), and episodes are cut off after six steps: both kinds of ends are common.
-ENDING = lexrl.finite_world(random_momdp(2, 6, 3, 2, successors=3, episodic=True), noise=0.2, max_steps=6)
+ENDING = lexrl.finite_world(
+    random_momdp(2, 6, 3, 2, num_successors=3, episodic=True), reward_noise=0.2, max_episode_steps=6
+)
 ENDING_ORDER = parse("max signal_2 > min signal_1")
 CROWD = (*range(100, 115), 7, *range(200, 214))
 """Seed 7 among 29 others, in the middle."""
 
 
 def learner(rule="q-learning", **changes):
-    given = {"tolerance": 0.05, "alpha": 0.2, "bandit": lexrl.EpsilonGreedy(0.3), "initial": 0.5}
+    given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "initial_q": 0.5}
     return RULES[rule](**(given | changes))
 
 
@@ -45,9 +50,9 @@ def last(chunks):
     return list(chunks)[-1]
 
 
-def member(seats, place=0):
+def member(train_states, place=0):
     """Everything one member carries, as NumPy arrays; the state of the world only if the loop keeps it there."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], seats)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[place], train_states)
 
 
 def same(one, other):
@@ -65,26 +70,30 @@ def differ(one, other):
 class TestCompany:
     @pytest.mark.parametrize("rule", RULES)
     def test_in_company_and_alone_on_the_host(self, rule):
-        crowd = last(compiled_run(learner(rule), ENDING, ENDING_ORDER, CROWD, 100, chunks=2))
-        stepped = last(host_run(learner(rule), ENDING, ENDING_ORDER, [7], 100, chunks=1))
-        mine = member(crowd.seats, CROWD.index(7))
-        same(mine, member(stepped.seats))
-        assert differ(mine.learner, member(crowd.seats, 0).learner)
-        assert mine.learner.visits.sum() == 100 - (rule == "sarsa")  # SARSA learns one step late
+        crowd = last(compiled_run(learner(rule), ENDING, ENDING_ORDER, CROWD, 100, num_log_points=2))
+        stepped = last(host_run(learner(rule), ENDING, ENDING_ORDER, [7], 100, num_log_points=1))
+        mine = member(crowd.train_states, CROWD.index(7))
+        same(mine, member(stepped.train_states))
+        assert differ(mine.agent, member(crowd.train_states, 0).agent)
+        assert mine.agent.visits.sum() == 100 - (rule == "sarsa")  # SARSA learns one step late
 
     def test_in_company_and_alone_compiled(self):
-        crowd = last(compiled_run(learner(), ENDING, ENDING_ORDER, CROWD, 1000, chunks=2))
-        alone = last(compiled_run(learner(), ENDING, ENDING_ORDER, [7], 1000, chunks=3))
-        same(member(crowd.seats, CROWD.index(7)), member(alone.seats))
+        crowd = last(compiled_run(learner(), ENDING, ENDING_ORDER, CROWD, 1000, num_log_points=2))
+        alone = last(compiled_run(learner(), ENDING, ENDING_ORDER, [7], 1000, num_log_points=3))
+        same(member(crowd.train_states, CROWD.index(7)), member(alone.train_states))
 
     def test_a_grid_on_both_loops(self):
         """The learner, and the learning curves: sums in another order, so equal up to rounding."""
-        together = list(compiled_run(learner(), GRID, GRID_ORDER, [3, 7, 5], 100, chunks=4))
-        stepped = list(host_run(learner(), GRID, GRID_ORDER, [3], 100, chunks=4))
-        same(member(together[-1].seats), member(stepped[-1].seats))
+        together = list(compiled_run(learner(), GRID, GRID_ORDER, [3, 7, 5], 100, num_log_points=4))
+        stepped = list(host_run(learner(), GRID, GRID_ORDER, [3], 100, num_log_points=4))
+        same(member(together[-1].train_states), member(stepped[-1].train_states))
         assert [chunk.steps for chunk in together] == [chunk.steps for chunk in stepped] == [25, 50, 75, 100]
         for one, other in zip(together, stepped, strict=True):
-            assert one.metrics.keys() == other.metrics.keys() >= {"return", "length", "episodes", "td_error"}
+            assert (
+                one.metrics.keys()
+                == other.metrics.keys()
+                >= {"episode_return", "episode_length", "num_episodes", "td_error"}
+            )
             for name in one.metrics:
                 np.testing.assert_allclose(one.metrics[name][:1], other.metrics[name], rtol=1e-5, err_msg=name)
 
@@ -94,29 +103,35 @@ class TestCompany:
             last(compiled_run(learner(), GRID, GRID_ORDER, [3, 7, 5], 300, devices=devices))
             for devices in (jax.devices()[:1], jax.devices()[:2])
         ]
-        assert len(runs[0].seats.iteration.sharding.device_set) == 1
-        assert len(runs[1].seats.iteration.sharding.device_set) == 2
+        assert len(runs[0].train_states.iteration.sharding.device_set) == 1
+        assert len(runs[1].train_states.iteration.sharding.device_set) == 2
         for place in range(3):
-            same(member(runs[0].seats, place), member(runs[1].seats, place))
+            same(member(runs[0].train_states, place), member(runs[1].train_states, place))
         jax.tree.map(np.testing.assert_array_equal, runs[0].metrics, runs[1].metrics)
 
     def test_the_same_seed_twice_in_one_population(self):
-        seats = last(compiled_run(learner(), GRID, GRID_ORDER, [7, 3, 7], 200)).seats
-        same(member(seats, 0), member(seats, 2))
-        assert differ(member(seats, 0).learner, member(seats, 1).learner)
+        train_states = last(compiled_run(learner(), GRID, GRID_ORDER, [7, 3, 7], 200)).train_states
+        same(member(train_states, 0), member(train_states, 2))
+        assert differ(member(train_states, 0).agent, member(train_states, 1).agent)
 
     def test_a_world_each_is_that_world_alone(self):
-        worlds = [lexrl.grid_nav(4, seed=i, slip=0.1 * i, density=0.5, max_steps=12) for i in range(3)]
-        together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 300)).seats
+        worlds = [
+            lexrl.grid_nav(4, map_seed=i, slip_probability=0.1 * i, obstacle_density=0.5, max_episode_steps=12)
+            for i in range(3)
+        ]
+        together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 300)).train_states
         for place, (world, seed) in enumerate(zip(worlds, [5, 5, 9], strict=True)):
-            alone = last(compiled_run(learner(), world, GRID_ORDER, [seed], 300)).seats
+            alone = last(compiled_run(learner(), world, GRID_ORDER, [seed], 300)).train_states
             same(member(together, place), member(alone))
-        assert differ(member(together, 0).learner, member(together, 1).learner)
+        assert differ(member(together, 0).agent, member(together, 1).agent)
 
     def test_a_world_each_on_the_host(self):
-        worlds = [lexrl.grid_nav(4, seed=i, slip=0.1 * i, density=0.5, max_steps=12) for i in range(3)]
-        together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).seats
-        stepped = last(host_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).seats
+        worlds = [
+            lexrl.grid_nav(4, map_seed=i, slip_probability=0.1 * i, obstacle_density=0.5, max_episode_steps=12)
+            for i in range(3)
+        ]
+        together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).train_states
+        stepped = last(host_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).train_states
         for place in range(3):
             same(member(together, place), member(stepped, place))
 
@@ -125,57 +140,59 @@ N_STEPS = 60
 
 
 @pytest.fixture(scope="module")
-def people():
-    return population(learner(), GRID, GRID_ORDER, [3, 7, 5])
+def population():
+    return make_population(learner(), GRID, GRID_ORDER, [3, 7, 5])
 
 
 @pytest.fixture(scope="module")
-def every_step(people):
+def every_step(population):
     """The seats after each single step."""
-    chunks = list(compiled.advance(people, compiled.start(people), N_STEPS, chunks=N_STEPS))
+    chunks = list(compiled.advance(population, compiled.start(population), N_STEPS, num_log_points=N_STEPS))
     assert [chunk.steps for chunk in chunks] == list(range(1, N_STEPS + 1))
-    return [jax.tree.map(np.asarray, chunk.seats) for chunk in chunks]
+    return [jax.tree.map(np.asarray, chunk.train_states) for chunk in chunks]
 
 
 class TestChunks:
     @pytest.mark.parametrize("chunks", [1, 2, 7, N_STEPS - 1, N_STEPS, 5 * N_STEPS])
-    def test_every_cut_shows_the_same_moments(self, people, every_step, chunks):
-        seen = list(compiled.advance(people, compiled.start(people), N_STEPS, chunks=chunks))
+    def test_every_cut_shows_the_same_moments(self, population, every_step, chunks):
+        seen = list(compiled.advance(population, compiled.start(population), N_STEPS, num_log_points=chunks))
         assert len(seen) == min(chunks, N_STEPS)
         assert seen[-1].steps == N_STEPS
         for chunk in seen:
-            same(jax.tree.map(np.asarray, chunk.seats), every_step[chunk.steps - 1])
+            same(jax.tree.map(np.asarray, chunk.train_states), every_step[chunk.steps - 1])
 
     @settings(max_examples=25, deadline=None, derandomize=True)
     @given(stop=st.integers(1, N_STEPS - 1), first=st.integers(1, 70), then=st.integers(1, 70), leave=st.integers(1, 4))
-    def test_stopping_and_going_on(self, people, every_step, stop, first, then, leave):
+    def test_stopping_and_going_on(self, population, every_step, stop, first, then, leave):
         """Stop after some chunks, at a budget that was smaller at first, and cut the rest differently."""
-        begun = compiled.advance(people, compiled.start(people), stop, chunks=first)
+        begun = compiled.advance(population, compiled.start(population), stop, num_log_points=first)
         for _, chunk in zip(range(leave), begun, strict=False):
-            seats = chunk.seats
-        *_, end = compiled.advance(people, seats, N_STEPS, chunks=then)
+            train_states = chunk.train_states
+        *_, end = compiled.advance(population, train_states, N_STEPS, num_log_points=then)
         assert end.steps == N_STEPS
-        same(jax.tree.map(np.asarray, end.seats), every_step[-1])
+        same(jax.tree.map(np.asarray, end.train_states), every_step[-1])
 
-    def test_seats_kept_as_plain_arrays_go_on(self, people, every_step):
+    def test_seats_kept_as_plain_arrays_go_on(self, population, every_step):
         """As a saved run does: nothing but numbers is carried over."""
-        end = last(compiled.advance(people, jax.tree.map(jnp.asarray, every_step[20]), N_STEPS, chunks=3))
-        same(jax.tree.map(np.asarray, end.seats), every_step[-1])
+        end = last(compiled.advance(population, jax.tree.map(jnp.asarray, every_step[20]), N_STEPS, num_log_points=3))
+        same(jax.tree.map(np.asarray, end.train_states), every_step[-1])
 
-    def test_nothing_is_left_to_do(self, people, every_step):
-        assert list(compiled.advance(people, every_step[-1], N_STEPS)) == []
+    def test_nothing_is_left_to_do(self, population, every_step):
+        assert list(compiled.advance(population, every_step[-1], N_STEPS)) == []
 
     @pytest.mark.parametrize("cut", [3, 200])
-    def test_the_host_in_chunks(self, people, every_step, cut):
-        for chunk in host_run(learner(), GRID, GRID_ORDER, [3], 30, chunks=cut):
-            same(member(chunk.seats), member(every_step[chunk.steps - 1]))
+    def test_the_host_in_chunks(self, population, every_step, cut):
+        for chunk in host_run(learner(), GRID, GRID_ORDER, [3], 30, num_log_points=cut):
+            same(member(chunk.train_states), member(every_step[chunk.steps - 1]))
         assert chunk.steps == 30
 
-    def test_the_parts_of_a_curve_add_up(self, people):
+    def test_the_parts_of_a_curve_add_up(self, population):
         def totals(chunks):
-            parts = list(compiled.advance(people, compiled.start(people), N_STEPS, chunks=chunks))
-            episodes = np.array([part.metrics["episodes"] for part in parts])
-            earned = np.nansum([part.metrics["return"] * part.metrics["episodes"][:, None] for part in parts], axis=0)
+            parts = list(compiled.advance(population, compiled.start(population), N_STEPS, num_log_points=chunks))
+            episodes = np.array([part.metrics["num_episodes"] for part in parts])
+            earned = np.nansum(
+                [part.metrics["episode_return"] * part.metrics["num_episodes"][:, None] for part in parts], axis=0
+            )
             return episodes.sum(axis=0), earned
 
         (few, little), (many, much) = totals(2), totals(N_STEPS)
@@ -184,7 +201,7 @@ class TestChunks:
         assert (few >= N_STEPS // 12).all()
 
     @settings(max_examples=200, deadline=None)
-    @given(total=st.integers(1, 500), chunks=st.integers(1, 700), done=st.integers(0, 500))
+    @given(total=st.integers(1, 500), num_log_points=st.integers(1, 700), done=st.integers(0, 500))
     def test_where_chunks_end(self, total, chunks, done):
         stops = compiled.stops(total, chunks)
         sizes = np.diff([0, *stops])
@@ -199,7 +216,7 @@ class TestChunks:
     @pytest.mark.parametrize(("steps", "chunks"), [(0, 1), (1, 0), (-5, 2)])
     def test_nothing_cannot_be_trained(self, loop, steps, chunks):
         with pytest.raises(lexrl.InputError, match="both must be 1 or more"):
-            list(loop(learner(), GRID, GRID_ORDER, [0], steps, chunks=chunks))
+            list(loop(learner(), GRID, GRID_ORDER, [0], steps, num_log_points=chunks))
 
 
 # A learner with rollouts of three steps in four worlds, that writes down all it is told.
@@ -221,17 +238,17 @@ class Scribe(eqx.Module):
     """Acts at random, leaning to the right by `lean`; remembers everything."""
 
     lean: float = 0.7
-    rollout: int = eqx.field(static=True, default=LENGTH)
-    worlds: int = eqx.field(static=True, default=WORLDS)
+    num_steps: int = eqx.field(static=True, default=LENGTH)
+    num_envs: int = eqx.field(static=True, default=WORLDS)
 
     def init(self, spec, key):
-        shape = (ITERATIONS, self.rollout, self.worlds)
+        shape = (ITERATIONS, self.num_steps, self.num_envs)
         pages = Transition(
-            obs=jnp.zeros((*shape, *spec.observation.shape)),
+            obs=jnp.zeros((*shape, *spec.observation_space.shape)),
             action=jnp.zeros(shape, jnp.int32),
             reward=jnp.zeros((*shape, len(spec.objectives))),
             discount=jnp.zeros(shape),
-            next_obs=jnp.zeros((*shape, *spec.observation.shape)),
+            next_obs=jnp.zeros((*shape, *spec.observation_space.shape)),
             last=jnp.zeros(shape, bool),
         )
         return Pages(pages, jax.random.uniform(key), jnp.zeros(ITERATIONS), jnp.int32(0))
@@ -279,7 +296,7 @@ STEPS = ITERATIONS * LENGTH * WORLDS
 @pytest.fixture(scope="module")
 def written():
     """What the scribes wrote, three in the compiled loop and one of them in the host loop."""
-    run = {"algorithm": Scribe(), "env": Corridor(), "order": CORRIDOR_ORDER, "steps": STEPS - 5, "chunks": 3}
+    run = {"algorithm": Scribe(), "env": Corridor(), "order": CORRIDOR_ORDER, "steps": STEPS - 5, "num_log_points": 3}
     return {
         "compiled": list(compiled_run(seeds=SEEDS, **run)),
         "host": list(host_run(seeds=SEEDS[:1], **run)),
@@ -332,7 +349,7 @@ class TestVectorWorlds:
     @pytest.mark.parametrize("loop", LOOPS)
     def test_every_transition(self, written, tale, loop):
         for place in range(len(LOOPS[loop])):
-            seen = member(written[loop][-1].seats.learner.seen, place)
+            seen = member(written[loop][-1].train_states.agent.seen, place)
             flat = jax.tree.map(lambda leaf: leaf.reshape(ITERATIONS * LENGTH, *leaf.shape[2:]), seen)
             for world in range(WORLDS):
                 cell, action, reward, discount, following, over, _ = zip(*tale[place][world], strict=True)
@@ -365,10 +382,12 @@ class TestVectorWorlds:
             ended_in = range(part * 2 * LENGTH, (part + 1) * 2 * LENGTH)
             for place in range(len(LOOPS[loop])):
                 episodes = [one for world in tale[place] for one in _episodes(world, ended_in)]
-                assert chunk.metrics["episodes"][place] == len(episodes) > 0
-                np.testing.assert_allclose(chunk.metrics["length"][place], np.mean([len(one) for one in episodes]))
+                assert chunk.metrics["num_episodes"][place] == len(episodes) > 0
+                np.testing.assert_allclose(
+                    chunk.metrics["episode_length"][place], np.mean([len(one) for one in episodes])
+                )
                 returns = np.mean([np.sum([step[2] for step in one], axis=0) for one in episodes], axis=0)
-                np.testing.assert_allclose(chunk.metrics["return"][place], returns * [-1, 1], rtol=1e-5)
+                np.testing.assert_allclose(chunk.metrics["episode_return"][place], returns * [-1, 1], rtol=1e-5)
                 rewards = [[step[2] for step in world[ended_in.start : ended_in.stop]] for world in tale[place]]
                 np.testing.assert_allclose(chunk.metrics["mean"][place], np.mean(rewards, axis=(0, 1)), rtol=1e-5)
                 ends = np.sum([step[5] for world in tale[place] for step in world[ended_in.start : ended_in.stop]])
@@ -376,26 +395,26 @@ class TestVectorWorlds:
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_the_clocks_go_on(self, written, tale, loop):
-        seats = written[loop][-1].seats
+        train_states = written[loop][-1].train_states
         for place in range(len(LOOPS[loop])):
             ends = [world[-1] for world in tale[place]]
             clock = [0 if end[5] else end[6] for end in ends]
-            np.testing.assert_array_equal(np.asarray(seats.clock)[place], clock)
+            np.testing.assert_array_equal(np.asarray(train_states.clock)[place], clock)
             earned = [np.sum([step[2] for step in world[len(world) - n :]], axis=0) if n else [0.0, 0.0]
                       for world, n in zip(tale[place], clock, strict=True)]  # fmt: skip
-            np.testing.assert_allclose(np.asarray(seats.earned)[place], earned, rtol=1e-5)
-            assert np.asarray(seats.iteration)[place] == ITERATIONS
+            np.testing.assert_allclose(np.asarray(train_states.earned)[place], earned, rtol=1e-5)
+            assert np.asarray(train_states.iteration)[place] == ITERATIONS
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_the_learners_own_draws(self, written, draws, loop):
         for place, seed in enumerate(LOOPS[loop]):
-            pages = member(written[loop][-1].seats.learner, place)
+            pages = member(written[loop][-1].train_states.agent, place)
             assert pages.first == jax.random.uniform(keys.stream(seed, Purpose.INIT))
             np.testing.assert_array_equal(pages.draws, draws[Purpose.UPDATE][place, 0, :ITERATIONS])
 
     def test_both_loops_write_the_same(self, written):
-        one, other = (member(written[loop][-1].seats) for loop in LOOPS)
-        same(one.learner, other.learner)
+        one, other = (member(written[loop][-1].train_states) for loop in LOOPS)
+        same(one.agent, other.agent)
         np.testing.assert_array_equal(one.obs, other.obs)
 
     def test_a_plain_python_world_on_the_host(self, written):
@@ -413,8 +432,8 @@ class TestVectorWorlds:
                 signals = np.array([jax.random.uniform(key), 2.0 * cell], np.float32)
                 return Step(cell, np.array([cell, cell**2], np.float32), signals, 0.0 if cell == 4 else 1.0)
 
-        end = last(host_run(Scribe(), Plain(), CORRIDOR_ORDER, SEEDS[:1], STEPS, chunks=1))
-        same(member(end.seats.learner), member(written["compiled"][-1].seats.learner))
+        end = last(host_run(Scribe(), Plain(), CORRIDOR_ORDER, SEEDS[:1], STEPS, num_log_points=1))
+        same(member(end.train_states.agent), member(written["compiled"][-1].train_states.agent))
 
 
 def _episodes(world, ended_in):

@@ -60,7 +60,7 @@ class Probe(NamedTuple):
         return self._replace(pays=pays, right=right)
 
     def world(self):
-        return lexrl.finite_world(self.process(), max_steps=10)
+        return lexrl.finite_world(self.process(), max_episode_steps=10)
 
 
 def paying(state, **signals):
@@ -122,13 +122,13 @@ PROBES = {
 }  # fmt: skip
 
 
-TABLE = Networks(hidden=(), bias=False)
+TABLE = Networks(hidden_sizes=(), use_bias=False)
 PATIENCE = {"LA2C": 2000.0, "LPPO": 3000.0, "Projection": 1500.0}
 
 
 def dual(name, **changes):
     """One objective after the other. Prices move fast, and are damped so that they do not overshoot."""
-    settings = {"sequential": True, "window": 300.0, "patience": PATIENCE[name], "eta": 10.0, "damping": 4.0}
+    settings = {"sequential": True, "stats_window_size": 300.0, "patience": PATIENCE[name], "eta": 10.0, "damping": 4.0}
     return Dual(**(settings | changes))
 
 
@@ -141,20 +141,31 @@ def learner(name, tolerance, **changes):
     steps = STEPS[name]
     if name == "LDQN":
         settings = {
-            "epsilon": 0.3, "rate": Linear(0.05, 0.0, steps / 16), "period": 25, "scale": 5.0, "capacity": 6_400,
-            "warmup": 320, "hidden": (), "bias": False,
-        }  # fmt: skip
+            "epsilon": 0.3,
+            "learning_rate": Linear(0.05, 0.0, steps / 16),
+            "target_update_interval": 400,
+            "return_scale": 5.0,
+            "buffer_size": 6_400,
+            "learning_starts": 320,
+            "hidden_sizes": (),
+            "use_bias": False,
+        }
         return lexrl.LDQN(gamma=GAMMA, tolerance=tolerance, **(settings | changes))
     rollout = 4 if name == "LA2C" else 16
     updates = steps / 16 / rollout
     settings = {
-        "worlds": 16, "rollout": rollout, "trace": 0.9, "rate": Linear(0.02, 0.0, updates), "critic_rate": 0.05,
-        "dual": dual(name), "networks": TABLE,
-    }  # fmt: skip
+        "num_envs": 16,
+        "num_steps": rollout,
+        "gae_lambda": 0.9,
+        "learning_rate": Linear(0.02, 0.0, updates),
+        "critic_learning_rate": 0.05,
+        "dual": dual(name),
+        "networks": TABLE,
+    }
     if name != "LA2C":
-        settings |= {"epochs": 2, "minibatches": 2}
+        settings |= {"num_epochs": 2, "num_minibatches": 2}
     if name != "Projection":
-        settings |= {"entropy": Linear(0.05, 0.0, 0.7 * updates)}
+        settings |= {"ent_coef": Linear(0.05, 0.0, 0.7 * updates)}
     kind = {"LA2C": lexrl.LA2C, "LPPO": lexrl.LPPO, "Projection": Projection}[name]
     return kind(gamma=GAMMA, tolerance=tolerance, **(settings | changes))
 
@@ -164,7 +175,7 @@ def train(name, probes, order=ORDER, **changes):
     each = [probe for probe in probes for _ in range(EACH)]
     algorithms = [learner(name, **({"tolerance": probe.tolerance} | changes)) for probe in each]
     worlds = lexrl.per_seed([probe.world() for probe in each])
-    result = lexrl.train(algorithms, worlds, order, seeds=len(each), steps=STEPS[name], chunks=1)
+    result = lexrl.train(algorithms, worlds, order, seeds=len(each), total_timesteps=STEPS[name], num_log_points=1)
     assert not result.faults
     return result.chances(greedy=name == "LDQN").reshape(len(probes), EACH, STATES, ACTIONS)
 
@@ -207,20 +218,24 @@ VARIANTS = {
     "plain": lambda name: {},
     "simultaneous": lambda name: {"dual": dual(name, sequential=False, beta=(1.0, 0.05))},
     "second order": lambda name: {"dual": dual(name, second_order=True)},
-    "level of the critic": lambda name: {"level": "critic"},
-    "level with the surrogate": lambda name: {"level": "surrogate"},
-    "penalised": lambda name: {"surrogate": "penalised", "divergence": 0.02},
-    "weighted": lambda name: {"weighted": True},
-    "linear critic": lambda name: {"networks": Networks(hidden=(16,), critic_hidden=(), features=one_hot)},
-    "action critics": lambda name: {"networks": Networks(hidden=(), bias=False, action_values=True)},
+    "level of the critic": lambda name: {"return_estimate": "critic"},
+    "level with the surrogate": lambda name: {"return_estimate": "surrogate"},
+    "kl_penalty": lambda name: {"surrogate": "kl_penalty", "kl_target": 0.02},
+    "discounted_states": lambda name: {"discounted_states": True},
+    "linear critic": lambda name: {
+        "networks": Networks(hidden_sizes=(16,), critic_hidden_sizes=(), critic_features=one_hot)
+    },
+    "action critics": lambda name: {"networks": Networks(hidden_sizes=(), use_bias=False, action_values=True)},
     # Half a unit at first, which is enough to give in; in the end too little.
     "decaying tolerance": lambda name: {"tolerance": Absolute(0.5) * Power(0.6)},
     "Robbins-Monro rates": lambda name: {
-        "networks": Networks(hidden=(), bias=False, optimiser=Optimiser("sgd", longest=0.0)), "standardise": False,
-        "rate": Power(0.6, 10.0), "critic_rate": Power(0.55, 10.0),
+        "networks": Networks(hidden_sizes=(), use_bias=False, optimiser=Optimiser("sgd", longest=0.0)),
+        "normalize_advantage": False,
+        "learning_rate": Power(0.6, 10.0),
+        "critic_learning_rate": Power(0.55, 10.0),
     },
-}  # fmt: skip
-LPPO_ONLY = ("level with the surrogate", "penalised")
+}
+LPPO_ONLY = ("level with the surrogate", "kl_penalty")
 WITHOUT_SLACK = ("simultaneous", "decaying tolerance")
 """All at once, objective 1 goes on moving the policy on its own, at a rate that must outweigh objective 2's from the
 start: slack is left alone."""
@@ -254,9 +269,9 @@ def test_limit_averages(name):
     cost, reward = [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5]], [[1.0, 5.0, 2.0], [5.0, 5.0, 5.0]]
     process = lexrl.momdp(transitions, [cost, reward], 1.0, initial=[1.0, 0.0], objectives=("cost", "reward"))
     # Here each world's rollout counts as an episode: there are 16 of them between updates.
-    algorithm = learner(name, (0.02, 0.02), average=True, dual=dual(name, window=150.0, patience=400.0))
-    world = lexrl.finite_world(process, max_steps=32)
-    result = lexrl.train(algorithm, world, TWO, seeds=EACH, steps=STEPS[name], chunks=1)
+    algorithm = learner(name, (0.02, 0.02), average=True, dual=dual(name, stats_window_size=150.0, patience=400.0))
+    world = lexrl.finite_world(process, max_episode_steps=32)
+    result = lexrl.train(algorithm, world, TWO, seeds=EACH, total_timesteps=STEPS[name], num_log_points=1)
     best = lexrl.solve_average(process, TWO).returns
     np.testing.assert_allclose(best, [0.0, 2.0], atol=1e-9)
     achieved = [exact.average_returns(process.ordered(TWO), policy) for policy in result.chances(greedy=False)]

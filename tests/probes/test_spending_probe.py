@@ -9,9 +9,9 @@ in 0.01 of episodes, that is with probability 0.02: reward 0.02.
 import numpy as np
 
 import lexrl
-from lexrl import Multipliers, Networks, VaRAC
+from lexrl import Networks, PIDLagrangian, VaRAC
 from lexrl.constraints import as_limits
-from lexrl.envs.cost_aware import SoFar, so_far
+from lexrl.envs.cost_aware import CostAwareObservation, so_far
 
 ORDER = "min cost > max reward"
 
@@ -24,16 +24,22 @@ def world():
     rewards[1, 1] = 1
     rewards[:, 3, 1] = 1
     process = lexrl.momdp(moves, rewards, 1.0, initial=np.eye(5)[0], terminal=[4], objectives=("reward", "cost"))
-    return lexrl.finite_world(process, max_steps=5)
+    return lexrl.finite_world(process, max_episode_steps=5)
 
 
 def outcomes(env):
     learner = VaRAC(
-        chance="cost <= 1 with 0.99", networks=Networks(hidden=(), bias=False), worlds=32, rollout=6, gamma=1.0,
-        trace=1.0, rate="0.03 to 0.001 in 1500", critic_rate=0.03,
-        multipliers=Multipliers(eta="5 to 0.5 in 1500", window=300.0),
-    )  # fmt: skip
-    result = lexrl.train(learner, env, ORDER, seeds=2, steps=192 * 1500, chunks=1)
+        chance_constraints="cost <= 1 with 0.99",
+        networks=Networks(hidden_sizes=(), use_bias=False),
+        num_envs=32,
+        num_steps=6,
+        gamma=1.0,
+        gae_lambda=1.0,
+        learning_rate="0.03 to 0.001 in 1500",
+        critic_learning_rate=0.03,
+        lagrangian=PIDLagrangian(ki="5 to 0.5 in 1500", stats_window_size=300.0),
+    )
+    result = lexrl.train(learner, env, ORDER, seeds=2, total_timesteps=192 * 1500, num_log_points=1)
     assert not result.faults
     returns = result.evaluate(1000, greedy=False).returns
     return returns[..., 1].mean(axis=1), (returns[..., 0] > 1).mean(axis=1)
@@ -45,11 +51,11 @@ def test_who_sees_it_is_optimal():
     assert (broken <= 0.02).all()
 
 
-class Hidden(SoFar):
+class Hidden(CostAwareObservation):
     """The same signals and numbers of states, with every sum shown as 0."""
 
     def _seen(self, obs, sums):
-        return SoFar._seen(self, obs, 0 * sums)
+        return CostAwareObservation._seen(self, obs, 0 * sums)
 
 
 def test_who_does_not_cannot_be():

@@ -39,7 +39,7 @@ class Probe(NamedTuple):
                 rewards[SIGNALS.index(name), state, action] = amount
         first = np.eye(4)[0]
         process = lexrl.momdp(transitions, rewards, GAMMA, initial=first, terminal=[END], objectives=SIGNALS)
-        return lexrl.finite_world(process, max_steps=10)
+        return lexrl.finite_world(process, max_episode_steps=10)
 
 
 def paying(state, **signals):
@@ -112,9 +112,9 @@ def learned(rule):
         for probe in WORLDS.values()
     ]
     worlds = lexrl.per_seed([probe.world() for probe in WORLDS.values()])
-    result = lexrl.train(algorithms, worlds, ORDER, seeds=len(WORLDS), steps=50_000, chunks=1)
+    result = lexrl.train(algorithms, worlds, ORDER, seeds=len(WORLDS), total_timesteps=50_000, num_log_points=1)
     assert not result.faults
-    return {name: np.asarray(algorithms[i].sets(result.learner(i))) for i, name in enumerate(WORLDS)}
+    return {name: np.asarray(algorithms[i].sets(result.agent(i))) for i, name in enumerate(WORLDS)}
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -134,6 +134,8 @@ def test_the_exact_solver_sees_each_world_the_same_way(name):
 
 
 def test_the_other_order_gives_in_to_temptation():
-    algorithm = lexrl.q_learning(gamma=GAMMA, alpha=0.05, bandit=lexrl.EpsilonGreedy(0.1), tolerance=0.01)
-    result = lexrl.train(algorithm, TEMPTATION.world(), "max reward > min cost", seeds=1, steps=20_000, chunks=1)
-    np.testing.assert_array_equal(algorithm.sets(result.learner(0))[0, -1], [True, False, False])
+    algorithm = lexrl.q_learning(gamma=GAMMA, alpha=0.05, exploration=lexrl.EpsilonGreedy(0.1), tolerance=0.01)
+    result = lexrl.train(
+        algorithm, TEMPTATION.world(), "max reward > min cost", seeds=1, total_timesteps=20_000, num_log_points=1
+    )
+    np.testing.assert_array_equal(algorithm.sets(result.agent(0))[0, -1], [True, False, False])

@@ -21,7 +21,13 @@ def folder(tmp_path_factory):
     learner = lexrl.LPPO(worlds=4, rollout=64, minibatches=2, networks=Networks(hidden=(8,)))
     for seed in (0, 10):
         lexrl.train(
-            learner, "cart-safe", ORDER, seeds=[seed, seed + 1], steps=5120, chunks=4, out=place / f"run-{seed}"
+            learner,
+            "cart-safe",
+            ORDER,
+            seeds=[seed, seed + 1],
+            total_timesteps=5120,
+            chunks=4,
+            out=place / f"run-{seed}",
         )
     return place
 

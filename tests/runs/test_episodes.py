@@ -10,16 +10,19 @@ from lexrl.runs import episodes
 
 ORDER = "min cost > max reward"
 CASES = {
-    "cart-safe": (lexrl.LPPO(worlds=4, rollout=16, minibatches=2, networks=Networks(hidden=(8,))), ORDER),
+    "cart-safe": (lexrl.LPPO(num_envs=4, num_steps=16, num_minibatches=2, networks=Networks(hidden_sizes=(8,))), ORDER),
     "grid-nav": (lexrl.q_learning(tolerance=5.0), ORDER),  # many actions are as good as the best
-    "CartPole-v1": (lexrl.PPO(worlds=4, rollout=16, minibatches=2, networks=Networks(hidden=(8,))), "max reward"),
+    "CartPole-v1": (
+        lexrl.PPO(num_envs=4, num_steps=16, num_minibatches=2, networks=Networks(hidden_sizes=(8,))),
+        "max reward",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_episode(name):
     algorithm, order = CASES[name]
-    result = lexrl.train(algorithm, name, order, seeds=[3, 8], steps=1000, chunks=1)
+    result = lexrl.train(algorithm, name, order, seeds=[3, 8], total_timesteps=1000, num_log_points=1)
     played = result.evaluate(3)
     for number in (0, 2):
         seen = episodes.episode(result.policies[1], result.run.env, number)
@@ -31,8 +34,8 @@ def test_the_same_episode(name):
 
 
 def test_worlds_that_cannot_be_drawn():
-    world = lexrl.random_world(states=4)
-    result = lexrl.train(lexrl.q_learning(), world, "max signal_1", seeds=1, steps=100, chunks=1)
+    world = lexrl.random_world(num_states=4)
+    result = lexrl.train(lexrl.q_learning(), world, "max signal_1", seeds=1, total_timesteps=100, num_log_points=1)
     with pytest.raises(InputError, match="FiniteWorld cannot be drawn"):
         episodes.episode(result.policies[0], world)
     with pytest.raises(InputError, match="Episode -1 cannot be"):

@@ -17,15 +17,15 @@ from lexrl.order import parse
 from lexrl.runs.logs import last_point, logs
 
 NAN = float("nan")
-ABOUT = {"title": "a run", "algorithm": {"rate": 0.015625}, "seeds": [0, 7]}
+ABOUT = {"title": "a run", "algorithm": {"learning_rate": 0.015625}, "seeds": [0, 7]}
 
 
 def result(points: int) -> SimpleNamespace:
     """Two seeds and two objectives; seed 7 has had no episode by the second point. All numbers are binary fractions."""
     metrics = {
-        "return": np.array([[[3.25, 10.5], [5.75, 12.5]], [[2.125, 11.5], [NAN, NAN]]], np.float32),
-        "price": np.array([[[0.5, 0.0], [1.5, 0.0]], [[0.75, 0.0], [2.75, 0.0]]], np.float32),
-        "length": np.array([[40.0, 60.0], [44.0, NAN]], np.float32),
+        "episode_return": np.array([[[3.25, 10.5], [5.75, 12.5]], [[2.125, 11.5], [NAN, NAN]]], np.float32),
+        "multiplier": np.array([[[0.5, 0.0], [1.5, 0.0]], [[0.75, 0.0], [2.75, 0.0]]], np.float32),
+        "episode_length": np.array([[40.0, 60.0], [44.0, NAN]], np.float32),
     }
     run = SimpleNamespace(order=parse("min cost > max reward"), seeds=(0, 7))
     return SimpleNamespace(
@@ -63,11 +63,17 @@ def history(folder: pathlib.Path, awaited: bytes) -> bytes:
 
 class TestLastPoint:
     def test_has_one_name_for_each_curve(self):
-        assert list(last_point(result(2))) == ["return/cost", "return/reward", "price/cost", "price/reward", "length"]
+        assert list(last_point(result(2))) == [
+            "return/cost",
+            "return/reward",
+            "price/cost",
+            "price/reward",
+            "episode_length",
+        ]
 
     def test_is_the_last_and_has_every_seed(self):
         np.testing.assert_array_equal(last_point(result(2))["return/cost"], [2.125, NAN])
-        np.testing.assert_array_equal(last_point(result(1))["length"], [40, 60])
+        np.testing.assert_array_equal(last_point(result(1))["episode_length"], [40, 60])
 
 
 class TestTensorBoard:
@@ -78,9 +84,9 @@ class TestTensorBoard:
         assert {path.name for path in (tmp_path / "tensorboard").iterdir()} == {"seed-0", "seed-7"}
         assert scalars(tmp_path / "tensorboard" / "seed-0") == [
             (100, "return/cost", 3.25), (100, "return/reward", 10.5), (100, "price/cost", 0.5),
-            (100, "price/reward", 0.0), (100, "length", 40.0),
+            (100, "price/reward", 0.0), (100, "episode_length", 40.0),
             (200, "return/cost", 2.125), (200, "return/reward", 11.5), (200, "price/cost", 0.75),
-            (200, "price/reward", 0.0), (200, "length", 44.0),
+            (200, "price/reward", 0.0), (200, "episode_length", 44.0),
         ]  # fmt: skip
 
     def test_leaves_out_what_is_not_known(self, tmp_path):
@@ -101,16 +107,22 @@ class TestTensorBoard:
         assert start.step == 200
 
     def test_writes_what_a_real_run_gives(self, tmp_path):
-        process = lexrl.random_momdp(seed=0, states=4, actions=2, objectives=2)
-        world = lexrl.finite_world(process, max_steps=10)
+        process = lexrl.random_momdp(momdp_seed=0, num_states=4, num_actions=2, num_signals=2)
+        world = lexrl.finite_world(process, max_episode_steps=10)
         with logs(["tensorboard"], tmp_path, {}) as see:
             found = lexrl.train(
-                lexrl.q_learning(), world, "max signal_1 > min signal_2", seeds=[3, 5], steps=400, chunks=4, watch=see
+                lexrl.q_learning(),
+                world,
+                "max signal_1 > min signal_2",
+                seeds=[3, 5],
+                total_timesteps=400,
+                num_log_points=4,
+                watch=see,
             )
         for place, seed in enumerate(found.run.seeds):
             written = scalars(tmp_path / "tensorboard" / f"seed-{seed}")
             curve = [(step, value) for step, name, value in written if name == "return/signal_2"]
-            assert curve == list(zip(found.steps, found.metrics["return"][:, place, 1], strict=True))
+            assert curve == list(zip(found.steps, found.metrics["episode_return"][:, place, 1], strict=True))
             assert {name for _, name, _ in written} == set(last_point(found))
 
 
@@ -125,7 +137,7 @@ class TestWeightsAndBiases:
             see(result(1))
             see(result(2))
         written = history(tmp_path, awaited=b"2.125")
-        for part in (b"return/cost", b"4.5", b"return/cost/seed-7", b"5.75", b"2.125", b"length", b"0.015625"):
+        for part in (b"return/cost", b"4.5", b"return/cost/seed-7", b"5.75", b"2.125", b"episode_length", b"0.015625"):
             assert part in written
         assert b"NaN" not in written
 

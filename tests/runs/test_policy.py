@@ -16,23 +16,25 @@ ORDER = "min cost > max reward"
 
 def small(kind, **changes):
     more = (
-        {"hidden": (8,), "capacity": 640, "warmup": 64} if kind is lexrl.LDQN else {"networks": Networks(hidden=(8,))}
+        {"hidden_sizes": (8,), "buffer_size": 640, "learning_starts": 64}
+        if kind is lexrl.LDQN
+        else {"networks": Networks(hidden_sizes=(8,))}
     )
-    return kind(worlds=4, rollout=16, **(more | changes))
+    return kind(num_envs=4, num_steps=16, **(more | changes))
 
 
 CASES = {
-    "lppo": (lambda: small(lexrl.LPPO, minibatches=2), lambda: lexrl.cart_safe()),
+    "lppo": (lambda: small(lexrl.LPPO, num_minibatches=2), lambda: lexrl.cart_safe()),
     "ldqn": (lambda: small(lexrl.LDQN), lambda: lexrl.cart_safe()),
     "continuous": (lambda: small(lexrl.LA2C), lambda: lexrl.mountain_car_safe()),
-    "tabular": (lambda: lexrl.q_learning(tolerance=0.1), lambda: lexrl.grid_nav(5, seed=3)),
+    "tabular": (lambda: lexrl.q_learning(tolerance=0.1), lambda: lexrl.grid_nav(5, map_seed=3)),
 }
 
 
 @pytest.fixture(scope="module", params=CASES)
 def result(request):
     algorithm, world = (make() for make in CASES[request.param])
-    return lexrl.train(algorithm, world, ORDER, seeds=[4, 9], steps=2000, chunks=2)
+    return lexrl.train(algorithm, world, ORDER, seeds=[4, 9], total_timesteps=2000, num_log_points=2)
 
 
 def observations(result, n=6):
@@ -48,15 +50,15 @@ class TestPredict:
         for i, obs in enumerate(seen):
             action, _ = policy.predict(obs)
             np.testing.assert_allclose(action, together[i], rtol=1e-5)
-        space = result.people.spec.action
+        space = result.population.spec.action_space
         assert together.shape == (6,) if hasattr(space, "n") else (6, *space.shape)
 
     def test_the_greedy_action_of_the_learner(self, result):
         policy, seen = result.policies[1], observations(result)
-        algorithm = jax.tree.map(lambda leaf: leaf[1], result.people.algorithms)
+        algorithm = jax.tree.map(lambda leaf: leaf[1], result.population.algorithms)
         for i, obs in enumerate(seen):
             key = keys.at(keys.stream(0, Purpose.ACT), i)
-            action = algorithm.act(result.learner(1), jnp.asarray(obs), key, greedy=True)
+            action = algorithm.act(result.agent(1), jnp.asarray(obs), key, greedy=True)
             np.testing.assert_allclose(policy.act(obs, key), action, rtol=1e-5)
 
     def test_drawn_actions_differ_and_can_be_had_again(self, result, tmp_path):
@@ -116,6 +118,8 @@ class TestFiles:
     ],
 )
 def test_wrong_observations(given, sentence):
-    result = lexrl.train(small(lexrl.LPPO, minibatches=2), lexrl.cart_safe(), ORDER, seeds=1, steps=64, chunks=1)
+    result = lexrl.train(
+        small(lexrl.LPPO, num_minibatches=2), lexrl.cart_safe(), ORDER, seeds=1, total_timesteps=64, num_log_points=1
+    )
     with pytest.raises(InputError, match=sentence):
         result.policies[0].predict(given)

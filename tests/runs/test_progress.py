@@ -22,9 +22,9 @@ def result(returns=None, price=None, steps=None, faults=None, total=1000, order=
     """What a learner of two objectives leaves: by default cost and reward rise, and cost has a price."""
     returns = np.stack([RISING, RISING], axis=-1) if returns is None else returns
     points = len(returns)
-    metrics = {"return": returns}
+    metrics = {"episode_return": returns}
     if price is not None:
-        metrics["price"] = np.broadcast_to(np.array([price, 0.0]), returns.shape)
+        metrics["multiplier"] = np.broadcast_to(np.array([price, 0.0]), returns.shape)
     run = SimpleNamespace(order=parse(order), seeds=tuple(range(returns.shape[1])), steps=total)
     steps = np.arange(1, points + 1) * total // points if steps is None else np.asarray(steps)
     return SimpleNamespace(run=run, steps=steps, metrics=metrics, faults=faults or {})
@@ -39,7 +39,7 @@ def clock(monkeypatch):
 
 
 def paced(clock, one, seconds=10.0) -> Pace:
-    pace = Pace(one.run.steps)
+    pace = Pace(one.run.total_timesteps)
     clock.seconds += seconds
     pace.see(one)
     return pace
@@ -119,17 +119,17 @@ class TestLevel:
 class TestPrice:
     def test_is_the_mean_over_seeds(self):
         one = result()
-        one.metrics["price"] = np.array([[[9.0, 0.0]] * SEEDS, [[1.0, 0.0], [2.0, 0.0], [NAN, 0.0], [6.0, 0.0]]])
-        assert last(one, "price", 0) == 3.0
+        one.metrics["multiplier"] = np.array([[[9.0, 0.0]] * SEEDS, [[1.0, 0.0], [2.0, 0.0], [NAN, 0.0], [6.0, 0.0]]])
+        assert last(one, "multiplier", 0) == 3.0
 
     def test_the_last_objective_has_none(self):
-        assert last(result(price=2.0), "price", 1) is None
+        assert last(result(price=2.0), "multiplier", 1) is None
 
     def test_a_learner_without_prices_has_none(self):
-        assert last(result(), "price", 0) is None
+        assert last(result(), "multiplier", 0) is None
 
     def test_seeds_that_stopped_have_none(self):
-        assert last(result(price=NAN), "price", 0) is None
+        assert last(result(price=NAN), "multiplier", 0) is None
 
 
 class TestPace:
@@ -232,7 +232,7 @@ class TestOnATerminal:
         assert cost.rstrip().endswith("price 0.25")
         assert reward.startswith("2. max reward")
         assert "↑ better" in reward
-        assert "price" not in reward
+        assert "multiplier" not in reward
         assert " 50 %  500 of 1,000 steps of each seed  compiled and begun in " in bar
 
     def test_a_seed_that_stopped_has_its_sentence(self, clock):

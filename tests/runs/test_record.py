@@ -19,16 +19,19 @@ from lexrl.runs import plan, record
 from lexrl.types import Box, Discrete, Spec, Step
 
 ORDER = "min cost > max reward"
-SMALL = Networks(hidden=(8,))
+SMALL = Networks(hidden_sizes=(8,))
 
 
 def learners():
     return {
-        "lppo": (lexrl.LPPO(worlds=4, rollout=16, minibatches=2, networks=SMALL), "cart-safe"),
-        "ldqn": (lexrl.LDQN(worlds=4, rollout=4, capacity=640, warmup=64, hidden=(8,)), "cart-safe"),
-        "double-q": (lexrl.double_q(tolerance=0.1), lexrl.grid_nav(5, seed=3)),
-        "per seed": (lexrl.q_learning(), lexrl.per_seed([lexrl.grid_nav(5, seed=seed) for seed in (1, 2, 3)])),
-        "host": (lexrl.PPO(worlds=2, rollout=16, minibatches=2, networks=SMALL), "CartPole-v1"),
+        "lppo": (lexrl.LPPO(num_envs=4, num_steps=16, num_minibatches=2, networks=SMALL), "cart-safe"),
+        "ldqn": (
+            lexrl.LDQN(num_envs=4, num_steps=4, buffer_size=640, learning_starts=64, hidden_sizes=(8,)),
+            "cart-safe",
+        ),
+        "double-q": (lexrl.double_q(tolerance=0.1), lexrl.grid_nav(5, map_seed=3)),
+        "per seed": (lexrl.q_learning(), lexrl.per_seed([lexrl.grid_nav(5, map_seed=seed) for seed in (1, 2, 3)])),
+        "host": (lexrl.PPO(num_envs=2, num_steps=16, num_minibatches=2, networks=SMALL), "CartPole-v1"),
     }
 
 
@@ -56,7 +59,7 @@ def interrupted(folder, run, parts):
 )
 def test_stopped_and_resumed_it_ends_with_the_same_bytes(name, stops, tmp_path):
     algorithm, world = learners()[name]
-    settings = {"seeds": [5, 2, 11], "steps": 1280, "chunks": 5}
+    settings = {"seeds": [5, 2, 11], "steps": 1280, "num_log_points": 5}
     whole = lexrl.train(algorithm, world, order_of(name), **settings, out=tmp_path / "whole", episodes=5)
     for parts in stops:
         folder = store.new_folder(tmp_path / f"stopped-{parts}")
@@ -74,7 +77,14 @@ def test_stopped_and_resumed_it_ends_with_the_same_bytes(name, stops, tmp_path):
 def test_a_finished_run_is_read_as_it_was(name, tmp_path):
     algorithm, world = learners()[name]
     result = lexrl.train(
-        algorithm, world, order_of(name), seeds=[5, 2, 11], steps=1280, chunks=4, out=tmp_path / "run", episodes=5
+        algorithm,
+        world,
+        order_of(name),
+        seeds=[5, 2, 11],
+        total_timesteps=1280,
+        num_log_points=4,
+        out=tmp_path / "run",
+        episodes=5,
     )
     again = lexrl.load(tmp_path / "run")
     assert again.run.order == result.run.order
@@ -106,7 +116,9 @@ def test_damaged_checkpoints_are_passed_over(damage, tmp_path):
     """The one before is used, and without any the run begins anew; the numbers are the same."""
     algorithm, world = learners()["double-q"]
     run = plan(algorithm, world, ORDER, 2, 1280, 8)
-    whole = lexrl.train(algorithm, world, ORDER, seeds=2, steps=1280, chunks=8, out=tmp_path / "whole")
+    whole = lexrl.train(
+        algorithm, world, ORDER, seeds=2, total_timesteps=1280, num_log_points=8, out=tmp_path / "whole"
+    )
     for count in (1, 2):
         folder = store.new_folder(tmp_path / f"damaged-{count}")
         record.begin(folder, run)
@@ -128,7 +140,7 @@ def test_damaged_checkpoints_are_passed_over(damage, tmp_path):
 
 def test_a_folder_tells_everything(tmp_path):
     algorithm, world = learners()["lppo"]
-    lexrl.train(algorithm, world, ORDER, seeds=2, steps=640, chunks=2, out=tmp_path / "run")
+    lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=640, num_log_points=2, out=tmp_path / "run")
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "run.json", "metrics.csv", "policies", "summary.json"
     }  # fmt: skip
@@ -152,7 +164,7 @@ def test_without_git_there_is_no_commit(monkeypatch):
 def test_a_finished_folder_is_left_alone(tmp_path):
     algorithm, world = learners()["double-q"]
     for _ in range(2):
-        lexrl.train(algorithm, world, ORDER, seeds=1, steps=100, chunks=1, out=tmp_path / "run")
+        lexrl.train(algorithm, world, ORDER, seeds=1, total_timesteps=100, num_log_points=1, out=tmp_path / "run")
     assert store.is_finished(tmp_path / "run")
     assert store.is_finished(tmp_path / "run-2")
 
@@ -222,15 +234,15 @@ def test_checkpoints_take_little_of_the_time(tmp_path, monkeypatch):
 class TestLoopsOfOnesOwn:
     def test_results_so_far(self):
         algorithm, world = learners()["lppo"]
-        results = list(lexrl.stream(algorithm, world, ORDER, seeds=2, steps=640, chunks=5))
+        results = list(lexrl.stream(algorithm, world, ORDER, seeds=2, total_timesteps=640, num_log_points=5))
         assert [int(result.steps[-1]) for result in results] == [128, 256, 384, 512, 640]
-        assert [len(result.metrics["return"]) for result in results] == [1, 2, 3, 4, 5]
-        whole = lexrl.train(algorithm, world, ORDER, seeds=2, steps=640, chunks=5)
-        jax.tree.map(np.testing.assert_array_equal, results[-1].seats.learner, whole.seats.learner)
+        assert [len(result.metrics["episode_return"]) for result in results] == [1, 2, 3, 4, 5]
+        whole = lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=640, num_log_points=5)
+        jax.tree.map(np.testing.assert_array_equal, results[-1].train_states.agent, whole.train_states.agent)
 
     def test_stop_when_you_have_seen_enough(self):
         algorithm, world = learners()["lppo"]
-        for result in lexrl.stream(algorithm, world, ORDER, seeds=2, steps=1e9, chunks=10_000_000):
+        for result in lexrl.stream(algorithm, world, ORDER, seeds=2, total_timesteps=1e9, num_log_points=10_000_000):
             if len(result.steps) == 3:
                 break
         assert len(result.policies) == 2
@@ -241,12 +253,12 @@ class TestNames:
         run = plan("lppo", "cart-safe")
         tuned = lexrl.preset("lppo", "cart-safe")
         assert jax.tree.leaves(run.algorithm) == jax.tree.leaves(tuned.algorithm)
-        assert (str(run.order), run.steps) == (tuned.order, tuned.steps)
-        assert run.env.trigonometric
+        assert (str(run.order), run.total_timesteps) == (tuned.order, tuned.steps)
+        assert run.env.observe_cos_sin
 
     def test_some_of_it_can_be_changed(self):
         run = plan("lppo", "cart-safe", "max reward > min cost", seeds=3, steps=1000)
-        assert (str(run.order), run.steps, run.seeds) == ("max reward > min cost", 1000, (0, 1, 2))
+        assert (str(run.order), run.total_timesteps, run.seeds) == ("max reward > min cost", 1000, (0, 1, 2))
 
     @pytest.mark.parametrize(
         ("words", "sentence"),
@@ -265,7 +277,7 @@ class TestNames:
 class TestNotebook:
     def test_what_is_shown(self):
         algorithm, world = learners()["lppo"]
-        result = lexrl.train(algorithm, world, ORDER, seeds=2, steps=2560, chunks=2)
+        result = lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=2560, num_log_points=2)
         text = result._repr_html_()
         assert "<table>" in text
         assert "min cost &gt; max reward" in text
@@ -277,7 +289,7 @@ class TestNotebook:
 
     def test_progress_when_asked_for(self, capsys):
         algorithm, world = learners()["lppo"]
-        lexrl.train(algorithm, world, ORDER, seeds=2, steps=2560, chunks=2, progress=True)
+        lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=2560, num_log_points=2, progress=True)
         assert "steps/s" in capsys.readouterr().out
-        lexrl.train(algorithm, world, ORDER, seeds=2, steps=2560, chunks=2)
+        lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=2560, num_log_points=2)
         assert capsys.readouterr().out == ""

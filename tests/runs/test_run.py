@@ -14,17 +14,17 @@ from lexrl.runs import execute, plan
 from lexrl.tolerance import Absolute, Relative, Sum
 
 ORDER = "min cost > max reward"
-WORLD = lexrl.grid_nav(4, seed=1, slip=0.3, max_steps=12)
+WORLD = lexrl.grid_nav(4, map_seed=1, slip_probability=0.3, max_episode_steps=12)
 
 
 def learner(**changes):
-    given = {"tolerance": 0.05, "alpha": 0.2, "bandit": lexrl.EpsilonGreedy(0.3), "initial": 0.5}
+    given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "initial_q": 0.5}
     return lexrl.q_learning(**(given | changes))
 
 
 @pytest.fixture(scope="module")
 def result():
-    return lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
+    return lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
 
 
 WRONG = {
@@ -44,15 +44,15 @@ WRONG = {
         {"env": per_seed([WORLD, WORLD]), "seeds": 3},
         "2 worlds were given for 3 seeds; give one for all, or one for each",
     ),
-    "no chunks": ({"chunks": 0}, "both must be 1 or more"),
+    "no chunks": ({"num_log_points": 0}, "both must be 1 or more"),
 }
 
 
 class TestPlans:
     def test_what_is_kept(self):
-        run = plan(learner(), WORLD, ORDER, seeds=4, steps=2e3, chunks=7)
-        assert (run.seeds, run.steps, run.chunks) == ((0, 1, 2, 3), 2000, 7)
-        assert isinstance(run.steps, int)
+        run = plan(learner(), WORLD, ORDER, seeds=4, steps=2e3, num_log_points=7)
+        assert (run.seeds, run.total_timesteps, run.num_log_points) == ((0, 1, 2, 3), 2000, 7)
+        assert isinstance(run.total_timesteps, int)
         assert run.order == parse(ORDER)
         assert plan(learner(), WORLD, ORDER, seeds=[9, 2]).seeds == (9, 2)
 
@@ -60,7 +60,7 @@ class TestPlans:
         assert plan(learner(), WORLD, ORDER, seeds=4, steps=2000).steps == 2000
 
     def test_an_order_may_be_left_out_for_one_signal(self):
-        world = lexrl.random_world(0, states=3, actions=2, objectives=1)
+        world = lexrl.random_world(0, num_states=3, num_actions=2, num_signals=1)
         assert str(plan(learner(), world, None).order) == "max signal_1"
 
     @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ class TestPlans:
 
     def test_an_algorithm_that_does_not_fit_the_world(self):
         with pytest.raises(lexrl.InputError, match="needs numbered observations"):
-            lexrl.train(learner(), lexrl.grid_nav(4, one_hot=True), ORDER, seeds=1, steps=5.0)
+            lexrl.train(learner(), lexrl.grid_nav(4, one_hot=True), ORDER, seeds=1, total_timesteps=5.0)
         with pytest.raises(lexrl.InputError, match="gamma has 3 entries for 2 objectives"):
-            lexrl.train(learner(gamma=(0.9, 0.9, 0.9)), WORLD, ORDER, seeds=1, steps=5.0)
+            lexrl.train(learner(gamma=(0.9, 0.9, 0.9)), WORLD, ORDER, seeds=1, total_timesteps=5.0)
         with pytest.raises(lexrl.InputError, match="3 tolerances for the 2 objectives"):
             plan(learner(tolerance=(0.1, 0.1, 0.1)), WORLD, ORDER)
 
@@ -135,8 +135,8 @@ class TestTolerancesInTheOrder:
 
     def test_the_learner_obeys(self):
         """Everything is admissible within a tolerance of a million; hardly anything within none."""
-        wide = lexrl.train(learner(), WORLD, "min cost ±1e6 > max reward ±1e6", seeds=[3, 7, 5], steps=2e3)
-        narrow = lexrl.train(learner(), WORLD, "min cost ±0 > max reward ±0", seeds=[3, 7, 5], steps=2e3)
+        wide = lexrl.train(learner(), WORLD, "min cost ±1e6 > max reward ±1e6", seeds=[3, 7, 5], total_timesteps=2e3)
+        narrow = lexrl.train(learner(), WORLD, "min cost ±0 > max reward ±0", seeds=[3, 7, 5], total_timesteps=2e3)
         np.testing.assert_allclose(wide.chances(), 0.25)
         assert (narrow.chances()[1].max(axis=1) == 1).mean() > 0.3
 
@@ -144,11 +144,11 @@ class TestTolerancesInTheOrder:
 class TestResults:
     def test_curves(self, result):
         assert result.steps.tolist() == [500, 1000, 1500, 2000]
-        assert result.metrics["return"].shape == result.metrics["td_error"].shape == (4, 3, 2)
-        assert result.metrics["length"].shape == result.metrics["admissible"].shape == (4, 3)
-        assert (result.metrics["return"][..., 0] >= 0).all()  # a cost reads as a cost
-        assert (result.metrics["length"] <= 12).all()
-        np.testing.assert_array_less(500 // 12 - 2, result.metrics["episodes"])
+        assert result.metrics["episode_return"].shape == result.metrics["td_error"].shape == (4, 3, 2)
+        assert result.metrics["episode_length"].shape == result.metrics["num_admissible"].shape == (4, 3)
+        assert (result.metrics["episode_return"][..., 0] >= 0).all()  # a cost reads as a cost
+        assert (result.metrics["episode_length"] <= 12).all()
+        np.testing.assert_array_less(500 // 12 - 2, result.metrics["num_episodes"])
         assert result.faults == {}
         assert result.seconds > 0
 
@@ -159,14 +159,14 @@ class TestResults:
         assert len({(row["seed"], row["step"], row["metric"], row["objective"]) for row in rows}) == len(rows)
         assert {row["seed"] for row in rows} == {3, 7, 5}
         chosen = {(row["seed"], row["step"], row["metric"], row["objective"]): row["value"] for row in rows}
-        assert chosen[7, 1500, "return", "cost"] == result.metrics["return"][2, 1, 0]
+        assert chosen[7, 1500, "episode_return", "cost"] == result.metrics["episode_return"][2, 1, 0]
         assert chosen[5, 500, "td_error", "reward"] == result.metrics["td_error"][0, 2, 1]
-        assert chosen[3, 2000, "length", ""] == result.metrics["length"][3, 0]
+        assert chosen[3, 2000, "episode_length", ""] == result.metrics["episode_length"][3, 0]
 
     def test_learners_and_policies(self, result):
-        one = result.learner(1)
+        one = result.agent(1)
         assert one.q.shape == (1, 16, 2, 4)
-        np.testing.assert_array_equal(one.q, np.asarray(result.seats.learner.q)[1])
+        np.testing.assert_array_equal(one.q, np.asarray(result.train_states.agent.q)[1])
         policies = result.chances()
         assert policies.shape == (3, 16, 4)
         assert policies.dtype == float
@@ -177,7 +177,7 @@ class TestResults:
 
     def test_policies_of_several_algorithms_use_their_own_tolerance(self):
         each = [learner(tolerance=tau) for tau in (0.0, 1e6, 0.05)]
-        result = lexrl.train(each, WORLD, ORDER, seeds=[3, 7, 5], steps=2e3)
+        result = lexrl.train(each, WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3)
         np.testing.assert_allclose(result.chances()[1], 0.25)
         assert (result.chances()[0].max(axis=1) > 0.3).any()
 
@@ -186,7 +186,7 @@ class TestResults:
         for policy, gap in zip(result.chances(), result.gaps(process), strict=True):
             expected = exact.gap(process, policy, ORDER)
             np.testing.assert_allclose(gap.shortfall, expected.shortfall)
-            assert gap.level == expected.level
+            assert gap.return_estimate == expected.level
         generous = result.gaps(process, tolerance=1e9)
         assert [gap.level for gap in generous] == [None] * 3
         assert len(result.gaps([process, WORLD.momdp(0.5), process])) == 3
@@ -201,7 +201,7 @@ class TestResults:
     def test_as_text(self, result):
         first, *rest = str(result).splitlines()
         assert first.startswith("Tabular, min cost > max reward: 3 seeds x 2,000 steps in ")
-        last = result.metrics["return"][-1, :, 1]
+        last = result.metrics["episode_return"][-1, :, 1]
         assert rest[0].startswith("  cost per episode while learning: ")
         assert rest[1] == (
             f"  reward per episode while learning: {last.mean():.4g} (seeds: {last.min():.4g} to {last.max():.4g})"
@@ -209,40 +209,40 @@ class TestResults:
         assert len(rest) == 2
 
     def test_no_cost_is_zero(self):
-        world = lexrl.grid_nav(4, density=0.0, max_steps=12)
-        result = lexrl.train(learner(), world, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
+        world = lexrl.grid_nav(4, obstacle_density=0.0, max_episode_steps=12)
+        result = lexrl.train(learner(), world, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
         assert "cost per episode while learning: 0 (seeds: 0 to 0)" in str(result)
 
     def test_several_algorithms_as_text(self):
-        result = lexrl.train([learner()] * 3, WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4)
+        result = lexrl.train([learner()] * 3, WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
         assert str(result).startswith("Tabular, min cost > max reward: 3 seeds")
 
     def test_no_episode_yet(self):
-        result = lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=3.0)
+        result = lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=3.0)
         assert "cost per episode while learning: no episode" in str(result)
-        assert np.isnan(result.metrics["return"]).all()
+        assert np.isnan(result.metrics["episode_return"]).all()
 
     def test_the_length_of_a_curve(self):
-        assert lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=3.0).steps.tolist() == [1, 2, 3]
+        assert lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=3.0).steps.tolist() == [1, 2, 3]
 
 
 class TestExecution:
     def test_someone_may_watch(self, result):
         seen = []
-        again = execute(plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, chunks=4), watch=seen.append)
+        again = execute(plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3, num_log_points=4), watch=seen.append)
         assert [int(part.steps[-1]) for part in seen] == again.steps.tolist() == result.steps.tolist()
-        for one, other in zip(jax.tree.leaves(again.seats), jax.tree.leaves(result.seats), strict=True):
+        for one, other in zip(jax.tree.leaves(again.train_states), jax.tree.leaves(result.train_states), strict=True):
             np.testing.assert_array_equal(one, other)
 
     def test_a_loop_of_ones_own(self, result):
-        people = plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3).population()
-        *_, end = compiled.advance(people, compiled.start(people), 2000, chunks=9)
-        for one, other in zip(jax.tree.leaves(end.seats), jax.tree.leaves(result.seats), strict=True):
+        population = plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], steps=2e3).population()
+        *_, end = compiled.advance(population, compiled.start(population), 2000, num_log_points=9)
+        for one, other in zip(jax.tree.leaves(end.train_states), jax.tree.leaves(result.train_states), strict=True):
             np.testing.assert_array_equal(one, other)
 
     def test_a_world_each(self):
-        worlds = per_seed([lexrl.grid_nav(4, seed=i, max_steps=12) for i in range(3)])
-        result = lexrl.train(learner(), worlds, ORDER, seeds=3, steps=2e3, chunks=2)
+        worlds = per_seed([lexrl.grid_nav(4, map_seed=i, max_episode_steps=12) for i in range(3)])
+        result = lexrl.train(learner(), worlds, ORDER, seeds=3, total_timesteps=2e3, num_log_points=2)
         gaps = result.gaps([worlds.one(i).momdp(0.99) for i in range(3)])
         assert len(gaps) == 3
         assert result.evaluate(50).returns.shape == (3, 50, 2)

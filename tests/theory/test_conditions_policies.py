@@ -21,8 +21,13 @@ RING = momdp(
     0.9,
     objectives=["a", "b"],
 )
-DUAL = {"beta": (1.0, "n^-0.2"), "eta": ("n^-0.57", "n^-0.7", "n^-0.9"), "scaled": False, "ceiling": math.inf}
-NETS = {"hidden": (), "bias": False, "optimiser": lexrl.Optimiser(method="sgd", longest=0.0)}
+DUAL = {
+    "beta": (1.0, "n^-0.2"),
+    "eta": ("n^-0.57", "n^-0.7", "n^-0.9"),
+    "normalize_violation": False,
+    "max_multiplier": math.inf,
+}
+NETS = {"hidden_sizes": (), "use_bias": False, "optimiser": lexrl.Optimiser(method="sgd", longest=0.0)}
 
 
 class Own(Tolerance):
@@ -35,13 +40,13 @@ class Own(Tolerance):
 def learner(kind=lexrl.LA2C, dual=None, nets=None, **changes):
     """By default all that Theorem 3 asks for and can be set: alpha 0.55, beta 0.6 and 0.8, eta 0.57, 0.7 and 0.9."""
     given = {
-        "critic_rate": "n^-0.55",
-        "rate": "n^-0.6",
+        "critic_learning_rate": "n^-0.55",
+        "learning_rate": "n^-0.6",
         "tolerance": Absolute(2.0) * Power(0.85),
         "gamma": 0.9,
-        "trace": 0.0,
-        "weighted": True,
-        "standardise": False,
+        "gae_lambda": 0.0,
+        "discounted_states": True,
+        "normalize_advantage": False,
         "dual": lexrl.Dual(**(DUAL | (dual or {}))),
         "networks": lexrl.Networks(**(NETS | (nets or {}))),
     }
@@ -50,8 +55,8 @@ def learner(kind=lexrl.LA2C, dual=None, nets=None, **changes):
 
 def lppo(**changes):
     """All that Corollary 2 asks for and can be set."""
-    nets = {"hidden": (32,), "activation": "relu", "action_values": True} | changes.pop("nets", {})
-    return learner(lexrl.LPPO, nets=nets, **({"surrogate": "penalised"} | changes))
+    nets = {"hidden_sizes": (32,), "activation": "relu", "action_values": True} | changes.pop("nets", {})
+    return learner(lexrl.LPPO, nets=nets, **({"surrogate": "kl_penalty"} | changes))
 
 
 def condition(guarantee, words):
@@ -72,7 +77,7 @@ class TestTheorem3:
         ("algorithm", "name"),
         [
             (learner(), "Corollary 1 (LA2C)"),
-            (learner(lexrl.LPPO, surrogate="penalised"), "Corollary 2 (LPPO)"),
+            (learner(lexrl.LPPO, surrogate="kl_penalty"), "Corollary 2 (LPPO)"),
         ],
     )
     def test_what_can_be_set_is(self, algorithm, name):
@@ -99,17 +104,17 @@ class TestTheorem3:
     def test_the_policy(self):
         words = "twice continuously"
         assert theorem(learner(), words)[1:] == ("holds", "no hidden layers")
-        assert theorem(learner(nets={"hidden": (8,)}), words)[1:] == ("holds", "tanh is smooth")
-        relu = learner(nets={"hidden": (8,), "activation": "relu"})
+        assert theorem(learner(nets={"hidden_sizes": (8,)}), words)[1:] == ("holds", "tanh is smooth")
+        relu = learner(nets={"hidden_sizes": (8,), "activation": "relu"})
         assert theorem(relu, words)[1:] == ("fails", "relu has no derivative at 0")
         assert corollary(relu, words).verdict == "fails"
         assert theorem(learner(nets={"activation": "relu"}), words).verdict == "holds"
 
     def test_the_critics(self):
         words = "critics are continuously"
-        relu = {"hidden": (8,), "activation": "relu"}
+        relu = {"hidden_sizes": (8,), "activation": "relu"}
         assert theorem(learner(nets=relu), words).verdict == "fails"
-        assert theorem(learner(nets=relu | {"critic_hidden": ()}), words).verdict == "holds"
+        assert theorem(learner(nets=relu | {"critic_hidden_sizes": ()}), words).verdict == "holds"
 
     @pytest.mark.parametrize(
         ("algorithm", "form"),
@@ -124,19 +129,19 @@ class TestTheorem3:
 
     def test_rewards(self):
         assert theorem(learner(), "bounded")[1:] == ("holds", "at most 3")
-        assert theorem(learner(), "bounded", lexrl.finite_world(RING, noise=0.1)).verdict == "fails"
+        assert theorem(learner(), "bounded", lexrl.finite_world(RING, reward_noise=0.1)).verdict == "fails"
         assert theorem(learner(), "bounded", lexrl.cart_safe(), "max reward > min cost").verdict == "unknown"
 
     @pytest.mark.parametrize(
         ("changes", "outside"),
         [
             ({}, None),
-            ({"critic_rate": 2.0}, "alpha = 2"),
-            ({"rate": 3.0}, "beta_1 = 3"),
-            ({"critic_rate": Linear(0.0, 1.5, 10.0)}, "alpha = 0 to 1.5 in 10"),
-            ({"critic_rate": "5 n^-0.55"}, None),  # never above 1
+            ({"critic_learning_rate": 2.0}, "alpha = 2"),
+            ({"learning_rate": 3.0}, "beta_1 = 3"),
+            ({"critic_learning_rate": Linear(0.0, 1.5, 10.0)}, "alpha = 0 to 1.5 in 10"),
+            ({"critic_learning_rate": "5 n^-0.55"}, None),  # never above 1
             ({"dual": {"eta": 4.0}}, "eta_0 = 4, eta_1 = 4, eta_2 = 4"),
-            ({"rate": 0.1, "dual": {"beta": (20.0, 1.0)}}, "beta_1 = (0.1) x (20)"),
+            ({"learning_rate": 0.1, "dual": {"beta": (20.0, 1.0)}}, "beta_1 = (0.1) x (20)"),
         ],
     )
     def test_between_0_and_1(self, changes, outside):
@@ -147,16 +152,16 @@ class TestTheorem3:
     @pytest.mark.parametrize(
         ("changes", "fault"),
         [
-            ({"critic_rate": 0.1}, "constant: alpha = 0.1 (constant rates are"),
-            ({"critic_rate": "n^-0.5"}, "squares do not converge: alpha = n^-0.5"),
-            ({"critic_rate": "n^-1.1"}, "the sum converges: alpha = n^-1.1"),
-            ({"critic_rate": 0.0}, "0 in the end: alpha = 0"),
-            ({"critic_rate": Linear(1.0, 0.0, 9.0)}, "0 in the end: alpha = 1 to 0 in 9"),
-            ({"rate": "n^-0.85"}, "the sum converges: beta_2 = (n^-0.85) x (n^-0.2)"),
-            ({"rate": "n^-0.4"}, "squares do not converge: beta_1 = n^-0.4"),
+            ({"critic_learning_rate": 0.1}, "constant: alpha = 0.1 (constant rates are"),
+            ({"critic_learning_rate": "n^-0.5"}, "squares do not converge: alpha = n^-0.5"),
+            ({"critic_learning_rate": "n^-1.1"}, "the sum converges: alpha = n^-1.1"),
+            ({"critic_learning_rate": 0.0}, "0 in the end: alpha = 0"),
+            ({"critic_learning_rate": Linear(1.0, 0.0, 9.0)}, "0 in the end: alpha = 1 to 0 in 9"),
+            ({"learning_rate": "n^-0.85"}, "the sum converges: beta_2 = (n^-0.85) x (n^-0.2)"),
+            ({"learning_rate": "n^-0.4"}, "squares do not converge: beta_1 = n^-0.4"),
             ({"dual": {"eta": ("n^-0.57", "n^-0.7", "n^-2")}}, "the sum converges: eta_2 = n^-2"),
             (
-                {"rate": 0.1, "dual": {"beta": 0.5, "eta": 1.0}},
+                {"learning_rate": 0.1, "dual": {"beta": 0.5, "eta": 1.0}},
                 "constant: beta_1 = (0.1) x (0.5), beta_2 = (0.1) x (0.5), eta",
             ),
         ],
@@ -170,20 +175,20 @@ class TestTheorem3:
     def test_exponents_add_up_exactly(self):
         """0.7 + 0.3 and 0.1 + 0.9 are 1, and rounding must not push them above."""
         for rate, beta in (("n^-0.7", "n^-0.3"), ("n^-0.1", "n^-0.9"), ("n^-0.9", "n^-0.1")):
-            algorithm = learner(rate=rate, dual={"beta": beta})
+            algorithm = learner(learning_rate=rate, dual={"beta": beta})
             assert "the sum converges" not in theorem(algorithm, "its sum diverges").evidence
 
     @pytest.mark.parametrize(
         ("changes", "words", "shown"),
         [
-            ({"critic_rate": "n^-0.6"}, "beta_i / alpha", "beta_1 / alpha does not vanish"),
-            ({"critic_rate": "n^-0.7"}, "beta_i / alpha", "beta_1 / alpha is like n^0.1"),
-            ({"critic_rate": 0.0}, "beta_i / alpha", "beta_1 / alpha divides by a rate that is 0 in the end"),
+            ({"critic_learning_rate": "n^-0.6"}, "beta_i / alpha", "beta_1 / alpha does not vanish"),
+            ({"critic_learning_rate": "n^-0.7"}, "beta_i / alpha", "beta_1 / alpha is like n^0.1"),
+            ({"critic_learning_rate": 0.0}, "beta_i / alpha", "beta_1 / alpha divides by a rate that is 0 in the end"),
             ({"dual": {"eta": ("n^-0.57", "n^-0.59", "n^-0.9")}}, "eta_i / beta_i", "eta_1 / beta_1 is like n^0.01"),
             ({"dual": {"eta": ("n^-0.57", "n^-0.7", "n^-0.8")}}, "eta_i / beta_i", "eta_2 / beta_2 does not vanish"),
             ({"dual": {"eta": ("n^-0.65", "n^-0.7", "n^-0.9")}}, "beta_i / eta_{i-1}", "beta_1 / eta_0 is like n^0.05"),
             ({"dual": {"eta": ("n^-0.57", "n^-0.9", "n^-0.9")}}, "beta_i / eta_{i-1}", "beta_2 / eta_1 is like n^0.1"),
-            ({"rate": 0.1}, "eta_i / beta_i", "eta_2 / beta_2 is like n^-0.7"),
+            ({"learning_rate": 0.1}, "eta_i / beta_i", "eta_2 / beta_2 is like n^-0.7"),
         ],
     )  # fmt: skip
     def test_time_scales(self, changes, words, shown):
@@ -234,8 +239,8 @@ class TestTheorem3:
         [
             (learner(nets={"optimiser": lexrl.Optimiser("adam", longest=0.0)}), "the optimiser is adam"),
             (learner(nets={"optimiser": lexrl.Optimiser("sgd", longest=0.5)}), "gradients are no longer than 0.5"),
-            (learner(standardise=True), "advantages are standardised"),
-            (learner(entropy=0.01), "there is a bonus for entropy, 0.01"),
+            (learner(normalize_advantage=True), "advantages are standardised"),
+            (learner(ent_coef=0.01), "there is a bonus for entropy, 0.01"),
             (learner(dual={"sequential": True}), "one objective moves the policy at a time (sequential)"),
             (learner(dual={"second_order": True}), "terms of second order are added"),
             (learner(lexrl.LPPO), "the clipped objective of a sum is not the sum of clipped ones"),
@@ -252,8 +257,8 @@ class TestTheorem3:
         ("dual", "verdict", "shown"),
         [
             ({}, "holds", "eta counts per 100 episodes, no ceiling"),
-            ({"scaled": True}, "fails", "standard deviations"),
-            ({"ceiling": 50.0}, "unknown", "no price rises above 50"),
+            ({"normalize_violation": True}, "fails", "standard deviations"),
+            ({"max_multiplier": 50.0}, "unknown", "no price rises above 50"),
         ],
     )
     def test_prices(self, dual, verdict, shown):
@@ -287,11 +292,11 @@ def twice(state):
 
 class TestCorollaryOfLA2C:
     def test_all_but_what_the_library_cannot(self):
-        _, second = lexrl.check(learner(nets={"features": height}), RING, ORDER)
+        _, second = lexrl.check(learner(nets={"critic_features": height}), RING, ORDER)
         assert not [one.text for one in second.conditions if one.verdict == "fails"]
 
     def test_units(self):
-        assert corollary(learner(standardise=True), "units that come to rest").verdict == "fails"
+        assert corollary(learner(normalize_advantage=True), "units that come to rest").verdict == "fails"
         assert corollary(learner(), "units that come to rest").verdict == "holds"
 
     def test_finite(self):
@@ -342,24 +347,28 @@ class TestCorollaryOfLA2C:
     def test_linear_critics(self):
         words = "linear in features"
         assert corollary(learner(), words)[1:] == ("holds", "no hidden layers")
-        assert corollary(learner(nets={"hidden": (8,)}), words)[1:] == ("fails", "hidden layers of (8,)")
-        assert corollary(learner(nets={"hidden": (8,), "critic_hidden": ()}), words).verdict == "holds"
+        assert corollary(learner(nets={"hidden_sizes": (8,)}), words)[1:] == ("fails", "hidden layers of (8,)")
+        assert corollary(learner(nets={"hidden_sizes": (8,), "critic_hidden_sizes": ()}), words).verdict == "holds"
         assert corollary(learner(nets={"action_values": True}), words)[1:] == ("fails", "critics are of actions")
 
     def test_td0(self):
         assert corollary(learner(), "TD(0)")[1:] == ("holds", "trace is 0")
-        assert corollary(learner(trace=0.95), "TD(0)")[1:] == ("fails", "trace is 0.95")
+        assert corollary(learner(gae_lambda=0.95), "TD(0)")[1:] == ("fails", "trace is 0.95")
 
     @pytest.mark.parametrize(
         ("nets", "verdict", "shown"),
         [
             ({}, "holds", "2 features of 2 states have rank 2"),
-            ({"bias": True}, "fails", "3 features (with the bias) of 2 states have rank 2"),
-            ({"features": halves}, "holds", "2 features of 2 states have rank 2"),
-            ({"features": height}, "holds", "1 features of 2 states have rank 1"),
-            ({"features": height, "bias": True}, "holds", "2 features (with the bias) of 2 states have rank 2"),
-            ({"features": twice}, "fails", "2 features of 2 states have rank 1"),
-            ({"hidden": (8,)}, "unknown", "critics are not linear in features"),
+            ({"use_bias": True}, "fails", "3 features (with the bias) of 2 states have rank 2"),
+            ({"critic_features": halves}, "holds", "2 features of 2 states have rank 2"),
+            ({"critic_features": height}, "holds", "1 features of 2 states have rank 1"),
+            (
+                {"critic_features": height, "use_bias": True},
+                "holds",
+                "2 features (with the bias) of 2 states have rank 2",
+            ),
+            ({"critic_features": twice}, "fails", "2 features of 2 states have rank 1"),
+            ({"hidden_sizes": (8,)}, "unknown", "critics are not linear in features"),
         ],
     )
     def test_independent_features(self, nets, verdict, shown):
@@ -369,11 +378,11 @@ class TestCorollaryOfLA2C:
         ("nets", "verdict", "shown"),
         [
             ({}, "fails", "one-hot features add up to 1; only the proof for limit averages needs this"),
-            ({"bias": True}, "fails", "the bias does; only the proof for limit averages needs this"),
-            ({"features": halves}, "fails", "some do; only the proof for limit averages needs this"),
-            ({"features": height}, "holds", "a constant is not in their span"),
-            ({"features": height, "bias": True}, "fails", "the bias does"),
-            ({"hidden": (8,)}, "unknown", "critics are not linear in features"),
+            ({"use_bias": True}, "fails", "the bias does; only the proof for limit averages needs this"),
+            ({"critic_features": halves}, "fails", "some do; only the proof for limit averages needs this"),
+            ({"critic_features": height}, "holds", "a constant is not in their span"),
+            ({"critic_features": height, "use_bias": True}, "fails", "the bias does"),
+            ({"hidden_sizes": (8,)}, "unknown", "critics are not linear in features"),
         ],
     )
     def test_no_constant(self, nets, verdict, shown):
@@ -385,13 +394,13 @@ class TestCorollaryOfLA2C:
         world, order = lexrl.grid_nav(3, one_hot=True), "min cost > max reward"
         for words in ("independent", "1 everywhere"):
             assert corollary(learner(), words, world, order)[1:] == ("unknown", "what a state looks like is not known")
-        assert corollary(learner(nets={"bias": True}), "1 everywhere", world, order).verdict == "fails"
+        assert corollary(learner(nets={"use_bias": True}), "1 everywhere", world, order).verdict == "fails"
 
     def test_discounted_samples(self):
         words = "the actor's samples"
         assert corollary(learner(), words).verdict == "holds"
-        assert corollary(learner(weighted=False), words).verdict == "fails"
-        assert corollary(learner(weighted=False, average=True), words).verdict == "holds"
+        assert corollary(learner(discounted_states=False), words).verdict == "fails"
+        assert corollary(learner(discounted_states=False, average=True), words).verdict == "holds"
 
 
 class TestCorollaryOfLPPO:
@@ -427,7 +436,7 @@ class TestCorollaryOfLPPO:
 
     def test_networks(self):
         assert corollary(lppo(), "one hidden layer")[1:] == ("holds", "widths (32,) and (32,)")
-        for nets in ({"hidden": ()}, {"hidden": (8, 8)}, {"critic_hidden": ()}):
+        for nets in ({"hidden_sizes": ()}, {"hidden_sizes": (8, 8)}, {"critic_hidden_sizes": ()}):
             assert corollary(lppo(nets=nets), "one hidden layer").verdict == "fails"
         assert corollary(lppo(), "relu").verdict == "holds"
         assert "Theorem 3 wants a policy that is twice differentiable" in corollary(lppo(), "are relu").evidence
@@ -438,12 +447,12 @@ class TestCorollaryOfLPPO:
         assert corollary(lppo(), "critics of actions").verdict == "holds"
         assert corollary(lppo(nets={"action_values": False}), "critics of actions").verdict == "fails"
         assert corollary(lppo(), "TD(0)").verdict == "holds"
-        assert corollary(lppo(trace=0.5), "TD(0)").verdict == "fails"
+        assert corollary(lppo(gae_lambda=0.5), "TD(0)").verdict == "fails"
         assert corollary(lppo(), "every policy's values").verdict == "unknown"
 
     def test_samples(self):
         assert corollary(lppo(), "the actor's samples").verdict == "holds"
-        assert corollary(lppo(weighted=False), "the actor's samples").verdict == "fails"
+        assert corollary(lppo(discounted_states=False), "the actor's samples").verdict == "fails"
 
     def test_density(self):
         assert corollary(lppo(), "hyperplane").verdict == "fails"
@@ -451,9 +460,9 @@ class TestCorollaryOfLPPO:
 
     def test_the_penalty(self):
         assert corollary(lppo(), "KL(pi || pi_old)").verdict == "holds"
-        assert "clipped" in corollary(lppo(surrogate="clipped"), "KL(pi || pi_old)").evidence
+        assert "clip" in corollary(lppo(surrogate="clip"), "KL(pi || pi_old)").evidence
         assert corollary(lppo(), "kappa > 1")[1:] == ("unknown", "kappa is adapted to a divergence of 0.01")
-        assert corollary(lppo(surrogate="clipped"), "kappa > 1").verdict == "fails"
+        assert corollary(lppo(surrogate="clip"), "kappa > 1").verdict == "fails"
 
 
 class TestQNetworks:
@@ -470,7 +479,14 @@ class TestQNetworks:
 
     def test_a_table_is_updated_in_another_way(self):
         plain = lexrl.Optimiser("sgd", longest=0.0)
-        table = lexrl.LDQN(hidden=(), bias=False, period=0, optimiser=plain, rate="n^-0.7", epsilon="1/n")
+        table = lexrl.LDQN(
+            hidden_sizes=(),
+            use_bias=False,
+            target_update_interval=0,
+            optimiser=plain,
+            learning_rate="n^-0.7",
+            epsilon="1/n",
+        )
         (only,) = lexrl.check(table, RING, ORDER)
         assert [one.verdict for one in only.conditions] == ["holds", "fails", "holds", "holds"]
         assert condition(only, "updates").evidence == "here: batches from a replay buffer, the Huber loss"

@@ -20,7 +20,7 @@ LOOP = momdp(np.ones((1, 3, 1)), [[[1.0, 1.0, 0.4]], [[0.0, 0.25, 9.0]]], 0.5, o
 
 def learner(rule=lexrl.q_learning, **changes):
     """By default, everything the theorems ask for."""
-    given = {"alpha": "n^-0.7", "bandit": lexrl.EpsilonGreedy(glie()), "tolerance": 0.1, "gamma": 0.5}
+    given = {"alpha": "n^-0.7", "exploration": lexrl.EpsilonGreedy(glie()), "tolerance": 0.1, "gamma": 0.5}
     return rule(**(given | changes))
 
 
@@ -85,7 +85,7 @@ class TestAllInOrder:
         assert second == "  promises: the policy converges to a lexicographically optimal one"
         assert "  - learning rates: sums diverge, sums of squares converge: alpha is 0.1" in rest
         assert "  + states and actions are finite: 1 states, 3 actions" in rest
-        unknown = str(found(learner(bandit=lexrl.Softmax(glie())))[0])
+        unknown = str(found(learner(exploration=lexrl.Softmax(glie())))[0])
         assert "\n  ? every action is tried for ever in every state: " in unknown
 
     def test_networks_have_no_theorem_here(self):
@@ -127,7 +127,7 @@ class TestBounded:
         assert condition(found(learner(), order="max a")[0], "bounded")[1:] == ("holds", "at most 1")
 
     def test_noise(self):
-        noisy = condition(found(learner(), lexrl.finite_world(LOOP, noise=0.1))[0], "bounded")
+        noisy = condition(found(learner(), lexrl.finite_world(LOOP, reward_noise=0.1))[0], "bounded")
         assert noisy.verdict == "fails"
         assert "Gaussian noise is unbounded" in noisy.evidence
         assert condition(found(learner(), lexrl.finite_world(LOOP))[0], "bounded").verdict == "holds"
@@ -191,20 +191,20 @@ class TestExploration:
          ("1 to 0.1 in 100", "holds", "fails"), ("1 to 0 in 100", "fails", "holds")],
     )  # fmt: skip
     def test_for_ever_and_less_and_less(self, epsilon, explores, becomes_greedy):
-        for guarantee in found(learner(bandit=lexrl.EpsilonGreedy(epsilon))):
+        for guarantee in found(learner(exploration=lexrl.EpsilonGreedy(epsilon))):
             assert condition(guarantee, "tried for ever").verdict == explores
             assert condition(guarantee, "becomes greedy").verdict == becomes_greedy
-            assert str(learner(bandit=lexrl.EpsilonGreedy(epsilon)).bandit.epsilon) in (
+            assert str(learner(exploration=lexrl.EpsilonGreedy(epsilon)).exploration.epsilon) in (
                 condition(guarantee, "becomes greedy").evidence
             )
 
     def test_softmax(self):
-        convergence, proposition = found(learner(bandit=lexrl.Softmax(glie())))
+        convergence, proposition = found(learner(exploration=lexrl.Softmax(glie())))
         assert condition(convergence, "tried for ever").verdict == "unknown"
         assert condition(convergence, "becomes greedy")[1:] == ("holds", "the temperature is n^-1")
         assert convergence.verdict == "unknown"
         assert condition(proposition, "a rule and a bandit").verdict == "fails"  # q-learning with epsilon-greedy only
-        _, proposition = found(learner(lexrl.sarsa, bandit=lexrl.Softmax(0.1)))
+        _, proposition = found(learner(lexrl.sarsa, exploration=lexrl.Softmax(0.1)))
         assert condition(proposition, "a rule and a bandit").verdict == "holds"
         assert condition(proposition, "becomes greedy")[1:] == ("fails", "the temperature is 0.1")
 
@@ -232,13 +232,13 @@ class TestExploration:
         assert condition(found(learner(), process, "max a")[0], "tried for ever").verdict == "holds"
 
     @pytest.mark.parametrize(("max_steps", "verdict"), [(1, "fails"), (2, "fails")])
-    def test_states_too_far_away(self, max_steps, verdict):
-        world = lexrl.finite_world(chain(4, gamma=0.9), max_steps=max_steps)
+    def test_states_too_far_away(self, max_episode_steps, verdict):
+        world = lexrl.finite_world(chain(4, gamma=0.9), max_episode_steps=max_episode_steps)
         assert condition(found(learner(), world)[0], "tried for ever").verdict == verdict
 
     def test_states_just_near_enough(self):
         """From state 0, two steps lead to state 2, where a third is the last that is taken."""
-        world = lexrl.finite_world(chain(4, gamma=0.9), max_steps=3)
+        world = lexrl.finite_world(chain(4, gamma=0.9), max_episode_steps=3)
         assert condition(found(learner(), world)[0], "tried for ever").verdict == "holds"
 
 
@@ -301,7 +301,7 @@ class TestToleranceAgainstTheGap:
             assert not [one for one in found(algorithm)[0].conditions if "tau_Q" in one.text]
 
     def test_gabor_has_none(self):
-        algorithm = lexrl.gabor(alpha="n^-0.7", bandit=lexrl.EpsilonGreedy(glie()), gamma=0.5)
+        algorithm = lexrl.gabor(alpha="n^-0.7", exploration=lexrl.EpsilonGreedy(glie()), gamma=0.5)
         convergence, proposition = found(algorithm)
         assert convergence.verdict == "fails"
         assert proposition.verdict == "holds"
@@ -373,7 +373,7 @@ class TestTheProposition:
 
 def test_grids():
     """With a hand that slips every policy ends; with one that does not, one can walk in circles for ever."""
-    slips = lexrl.grid_nav(4, slip=0.1)
+    slips = lexrl.grid_nav(4, slip_probability=0.1)
     convergence, _ = lexrl.check(learner(gamma=0.9), slips, "min cost > max reward")
     for words in ("finite", "bounded", "gamma", "learning rates", "tried for ever", "becomes greedy"):
         assert condition(convergence, words).verdict == "holds", words
@@ -397,6 +397,6 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, ta
     stay_or_leave = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     rewards = [[[1.0, 5.0], [0.0, 0.0]], [[0.0, 100.0], [0.0, 0.0]]]
     process = lexrl.momdp(stay_or_leave, rewards, 0.9, terminal=[1], objectives=("first", "second"))
-    learner = lexrl.Tabular(rule=rule, gamma=0.9, alpha="n^-0.7", bandit="epsilon 1/n", tolerance=tau)
+    learner = lexrl.Tabular(rule=rule, gamma=0.9, alpha="n^-0.7", exploration="epsilon 1/n", tolerance=tau)
     theorem = lexrl.check(learner, process, "max first > max second")[0]
     assert theorem.verdict == verdict, str(theorem)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import DQN, RCPO, ApproPO, Multipliers, Networks, PPOLagrangian, VaRAC, exact
+from lexrl import DQN, RCPO, ApproPO, Networks, PIDLagrangian, PPOLagrangian, VaRAC, exact
 from lexrl.schedules import Constant
 
 LAYERS, WIDTH, ACTIONS = 3, 3, 3
@@ -32,7 +32,7 @@ ORDER = "min cost > max reward"
 QUICK, LONG = (201,), tuple(range(210, 218))
 """Seeds of the worlds."""
 CLOSE, SHORT = 0.1, 0.02
-TABLE = Networks(hidden=(), bias=False)
+TABLE = Networks(hidden_sizes=(), use_bias=False)
 LIMITS, KEPT = {"var": 3, "cvar": 3.5}, 0.8
 """Episodes are to cost no more than this, so often, or in the mean of the worst others."""
 UPDATES = 3000
@@ -70,9 +70,9 @@ def worth(process, policy, spent):
 
 
 def trained(algorithms, seeds, first, updates=UPDATES, block=384):
-    worlds = lexrl.per_seed([lexrl.finite_world(layered(seed), max_steps=LAYERS + 1) for seed in seeds])
+    worlds = lexrl.per_seed([lexrl.finite_world(layered(seed), max_episode_steps=LAYERS + 1) for seed in seeds])
     numbers = range(first, first + len(seeds))
-    result = lexrl.train(algorithms, worlds, ORDER, seeds=numbers, steps=block * updates, chunks=1)
+    result = lexrl.train(algorithms, worlds, ORDER, seeds=numbers, total_timesteps=block * updates, num_log_points=1)
     assert not result.faults
     return result
 
@@ -94,16 +94,16 @@ def middle(process):
 
 
 COMMON = {
-    "networks": TABLE, "worlds": 64, "rollout": 6, "gamma": 1.0, "trace": 1.0, "critic_rate": 0.03
+    "networks": TABLE, "num_envs": 64, "num_steps": 6, "gamma": 1.0, "gae_lambda": 1.0, "critic_learning_rate": 0.03
 }  # fmt: skip
 MEAN = {
     "RCPO": lambda limit: RCPO(
-        limit=limit, rate=f"0.03 to 0.0003 in {UPDATES}",
-        multipliers=Multipliers(eta=0.1, window=300.0, proportional=1.0), **COMMON,
+        constraints=limit, learning_rate=f"0.03 to 0.0003 in {UPDATES}",
+        lagrangian=PIDLagrangian(ki=0.1, stats_window_size=300.0, kp=1.0), **COMMON,
     ),
     "PPOLagrangian": lambda limit: PPOLagrangian(
-        limit=limit, rate=f"0.01 to 0.0001 in {UPDATES}", minibatches=1,
-        multipliers=Multipliers(eta=0.1, window=300.0, proportional=1.0), **COMMON,
+        constraints=limit, learning_rate=f"0.01 to 0.0001 in {UPDATES}", num_minibatches=1,
+        lagrangian=PIDLagrangian(ki=0.1, stats_window_size=300.0, kp=1.0), **COMMON,
     ),
 }  # fmt: skip
 
@@ -159,9 +159,9 @@ def spread_out(table, limit):
 
 # Without the large proportional parts, the prices swing about the right one.
 PRICES = {
-    "var": Multipliers(eta=Constant(3.0), window=300.0, proportional=30.0),
+    "var": PIDLagrangian(ki=Constant(3.0), stats_window_size=300.0, kp=30.0),
     # The quantile must move slowly: where costs are whole, it jumps for small changes of the policy.
-    "cvar": Multipliers(eta=Constant(0.3), window=3000.0, proportional=3.0),
+    "cvar": PIDLagrangian(ki=Constant(0.3), stats_window_size=3000.0, kp=3.0),
 }
 
 
@@ -225,9 +225,19 @@ def boxes(seed):
 
 
 ORACLE = DQN(
-    worlds=16, rollout=4, hidden=(), bias=False, gamma=1.0, rate=0.02, epsilon=0.1, period=50, capacity=6400, warmup=64,
-    updates=2, batch=256,
-)  # fmt: skip
+    num_envs=16,
+    num_steps=4,
+    hidden_sizes=(),
+    use_bias=False,
+    gamma=1.0,
+    learning_rate=0.02,
+    epsilon=0.1,
+    target_update_interval=1600,
+    buffer_size=6400,
+    learning_starts=64,
+    gradient_steps=2,
+    batch_size=256,
+)
 TURNED = 9000
 MIXED = 500
 """Policies that are kept."""
@@ -237,16 +247,18 @@ MIXED = 500
 def mixtures(seeds):
     """For each world, first in the feasible box, then in the other: the exact (reward, cost) of the mixture."""
     algorithms = [
-        ApproPO(box=boxes(seed)[kind], every=64, kept=MIXED, oracle=ORACLE) for kind in (0, 1) for seed in seeds
+        ApproPO(target_set=boxes(seed)[kind], episodes_per_update=64, mixture_size=MIXED, oracle=ORACLE)
+        for kind in (0, 1)
+        for seed in seeds
     ]
     result = trained(algorithms, seeds * 2, 7200, updates=TURNED, block=64)
     found = []
     for place, (algorithm, seed) in enumerate(zip(algorithms, seeds * 2, strict=True)):
-        learner = result.learner(place)
+        learner = result.agent(place)
         assert learner.turns > MIXED
 
-        def chances(part, seen, algorithm=algorithm, learner=learner):
-            return algorithm.probabilities(learner._replace(playing=part), seen, greedy=True)
+        def chances(part, seen, algorithm=algorithm, agent=learner):
+            return algorithm.probabilities(agent._replace(playing=part), seen, greedy=True)
 
         over = jax.vmap(jax.vmap(chances, (None, 0)), (0, None))
         tables = np.asarray(over(jnp.arange(MIXED), jnp.arange(END + 1)), float)

@@ -32,7 +32,7 @@ def cases(m):
     found = []
     for seed in SEEDS[m]:
         process = lexrl.random_momdp(
-            seed, STATES, ACTIONS, m, gamma=GAMMA, successors=3, ties=TIES[m], episodic=True
+            seed, STATES, ACTIONS, m, gamma=GAMMA, num_successors=3, tie_fraction=TIES[m], episodic=True
         )  # fmt: skip
         solution = lexrl.solve(process, order(m))
         gaps = exact.action_gaps(solution).deciding
@@ -51,16 +51,23 @@ def learned(m):
     """
     algorithms = [
         lexrl.LDQN(
-            gamma=GAMMA, tolerance=tuple(map(float, tau)), epsilon=1.0, rate=Linear(0.03, 0.0, STEPS / 16), scale=5.0,
-            period=25, capacity=51_200, hidden=(), bias=False,
+            gamma=GAMMA,
+            tolerance=tuple(map(float, tau)),
+            epsilon=1.0,
+            learning_rate=Linear(0.03, 0.0, STEPS / 16),
+            return_scale=5.0,
+            target_update_interval=400,
+            buffer_size=51_200,
+            hidden_sizes=(),
+            use_bias=False,
         )
         for _, _, tau in cases(m)
-    ]  # fmt: skip
+    ]
     worlds = lexrl.per_seed([lexrl.finite_world(process) for process, _, _ in cases(m)])
-    result = lexrl.train(algorithms, worlds, order(m), seeds=range(50, 54), steps=STEPS, chunks=1)
+    result = lexrl.train(algorithms, worlds, order(m), seeds=range(50, 54), total_timesteps=STEPS, num_log_points=1)
     assert not result.faults
     values = [
-        np.asarray(jax.vmap(functools.partial(algorithm.values, result.learner(place)))(np.arange(STATES)))
+        np.asarray(jax.vmap(functools.partial(algorithm.values, result.agent(place)))(np.arange(STATES)))
         for place, algorithm in enumerate(algorithms)
     ]
     return result.chances(), np.stack(values).swapaxes(1, 2)
@@ -87,7 +94,7 @@ def test_the_values_are_near_the_exact_ones(m, place):
 def test_one_objective_is_the_optimum():
     """With M = 1 there is nothing lexicographic about it: the best return there is, by plain policy iteration."""
     for place, (process, _, _) in enumerate(cases(1)):
-        best = lexrl.solve(process, method="value").returns
+        best = lexrl.solve(process, method="q_value").returns
         np.testing.assert_allclose(lexrl.evaluate(process, learned(1)[0][place]).returns, best, atol=1e-6)
 
 

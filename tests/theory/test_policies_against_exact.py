@@ -50,28 +50,28 @@ class Plan(NamedTuple):
 
     name: str
     m: int
-    worlds: tuple
+    num_envs: tuple
     steps: int
     rate: float
     patience: float
     generous: tuple = ()
     """Worlds that are also learned with slack."""
     batch: int = 256
-    ceiling: float = 15.0
+    max_multiplier: float = 15.0
     """Of prices; with three objectives the first one's may be its square."""
 
 
 EVERY_DAY = (
-    Plan("LPPO", 2, GENEROUS, 300_000, rate=0.02, patience=3000.0, generous=GENEROUS, batch=512),
-    Plan("LA2C", 3, QUICK, 600_000, rate=0.04, patience=2000.0, ceiling=10.0),
+    Plan("LPPO", 2, GENEROUS, 300_000, learning_rate=0.02, patience=3000.0, generous=GENEROUS, batch_size=512),
+    Plan("LA2C", 3, QUICK, 600_000, learning_rate=0.04, patience=2000.0, max_multiplier=10.0),
 )
 LONG = (
-    Plan("LA2C", 2, WORLDS[2], 1_000_000, rate=0.03, patience=2000.0, generous=GENEROUS),
-    Plan("LPPO", 2, WORLDS[2], 1_000_000, rate=0.02, patience=2000.0, generous=GENEROUS, batch=512),
-    Plan("Projection", 2, WORLDS[2], 1_000_000, rate=0.02, patience=4000.0, generous=GENEROUS, batch=512),
-    Plan("LA2C", 3, WORLDS[3], 2_000_000, rate=0.03, patience=2000.0, ceiling=10.0),
-    Plan("LPPO", 3, WORLDS[3], 5_000_000, rate=0.02, patience=2000.0, batch=512, ceiling=7.0),
-    Plan("Projection", 3, PROJECTABLE, 5_000_000, rate=0.02, patience=4000.0, batch=512),
+    Plan("LA2C", 2, WORLDS[2], 1_000_000, learning_rate=0.03, patience=2000.0, generous=GENEROUS),
+    Plan("LPPO", 2, WORLDS[2], 1_000_000, learning_rate=0.02, patience=2000.0, generous=GENEROUS, batch_size=512),
+    Plan("Projection", 2, WORLDS[2], 1_000_000, learning_rate=0.02, patience=4000.0, generous=GENEROUS, batch_size=512),
+    Plan("LA2C", 3, WORLDS[3], 2_000_000, learning_rate=0.03, patience=2000.0, max_multiplier=10.0),
+    Plan("LPPO", 3, WORLDS[3], 5_000_000, learning_rate=0.02, patience=2000.0, batch_size=512, max_multiplier=7.0),
+    Plan("Projection", 3, PROJECTABLE, 5_000_000, learning_rate=0.02, patience=4000.0, batch_size=512),
 )
 
 
@@ -95,7 +95,7 @@ class Case(NamedTuple):
 
 @functools.cache
 def case(m, seed):
-    process = lexrl.random_momdp(seed, 8, 3, m, ties=0.5, episodic=True, gamma=GAMMA, successors=3)
+    process = lexrl.random_momdp(seed, 8, 3, m, tie_fraction=0.5, episodic=True, gamma=GAMMA, num_successors=3)
     solution = lexrl.solve(process, ORDERS[m])
     gaps = exact.action_gaps(solution).deciding
     assert np.isfinite(gaps).all(), "every objective must have something to decide"
@@ -106,20 +106,26 @@ def case(m, seed):
 
 def learner(plan, tolerance):
     """One objective after the other. Prices must move faster than the policy, and levels be known well enough."""
-    updates = plan.steps / plan.batch
+    updates = plan.steps / plan.batch_size
     kind = {"LA2C": lexrl.LA2C, "LPPO": lexrl.LPPO, "Projection": Projection}[plan.name]
-    more = {} if plan.name == "LA2C" else {"epochs": 2, "minibatches": 2}
+    more = {} if plan.name == "LA2C" else {"num_epochs": 2, "num_minibatches": 2}
     window = {2: 300.0, 3: 500.0}[plan.m]
     return kind(
-        worlds=16,
-        rollout=plan.batch // 16,
+        num_envs=16,
+        num_steps=plan.batch_size // 16,
         gamma=GAMMA,
-        trace=0.5,
-        rate=Linear(plan.rate, 0.0, updates),
-        critic_rate=Linear(0.05, 0.005, updates),
+        gae_lambda=0.5,
+        rate=Linear(plan.learning_rate, 0.0, updates),
+        critic_learning_rate=Linear(0.05, 0.005, updates),
         tolerance=tuple(map(float, tolerance)),
-        dual=Dual(sequential=True, window=window, patience=plan.patience, eta=15.0, ceiling=plan.ceiling),
-        networks=Networks(hidden=(), bias=False),
+        dual=Dual(
+            sequential=True,
+            stats_window_size=window,
+            patience=plan.patience,
+            eta=15.0,
+            max_multiplier=plan.max_multiplier,
+        ),
+        networks=Networks(hidden_sizes=(), use_bias=False),
         **more,
     )
 
@@ -127,13 +133,13 @@ def learner(plan, tolerance):
 @functools.cache
 def learned(plan):
     """For each (kind, world) the policies `[learners, S, A]`, as they are and greedy: one program trains them all."""
-    kinds = {("strict", seed): STRICT * case(plan.m, seed).stake for seed in plan.worlds}
+    kinds = {("strict", seed): STRICT * case(plan.m, seed).stake for seed in plan.num_envs}
     kinds |= {("slack", seed): case(plan.m, seed).stake * (SLACK, STRICT) for seed in plan.generous}
     keys = [key for key in kinds for _ in range(LEARNERS_EACH)]
     algorithms = [learner(plan, kinds[key]) for key in keys]
     worlds = lexrl.per_seed([lexrl.finite_world(case(plan.m, seed).process) for _, seed in keys])
     seeds = range(FIRST_SEED, FIRST_SEED + len(keys))
-    result = lexrl.train(algorithms, worlds, ORDERS[plan.m], seeds=seeds, steps=plan.steps, chunks=1)
+    result = lexrl.train(algorithms, worlds, ORDERS[plan.m], seeds=seeds, total_timesteps=plan.steps, num_log_points=1)
     assert not result.faults
     shape = (len(kinds), LEARNERS_EACH, 8, 3)
     both = result.chances(greedy=False).reshape(shape), result.chances().reshape(shape)

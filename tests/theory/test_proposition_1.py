@@ -24,7 +24,7 @@ def draw(seed):
     """A small world, its order and arbitrary tolerances, from small to large."""
     rng = np.random.default_rng(seed)
     gamma = float(rng.choice([0.5, 0.9, 0.99]))
-    world = random_momdp(seed, int(rng.integers(2, 8)), int(rng.integers(2, 5)), 3, gamma=gamma, ties=0.3)
+    world = random_momdp(seed, int(rng.integers(2, 8)), int(rng.integers(2, 5)), 3, gamma=gamma, tie_fraction=0.3)
     return world, "max signal_1 > max signal_2 > max signal_3", tuple(10 ** rng.uniform(-3, 0.5, 3)), gamma
 
 

@@ -84,13 +84,13 @@ def cases(family, m):
             episodic = kind == "episodic"
             gamma = 1.0 if episodic else GAMMAS[:m]
             process = lexrl.random_momdp(
-                seed, family.states, 3, m, gamma=gamma, successors=3, ties=0.5, episodic=episodic
+                seed, family.states, 3, m, gamma=gamma, num_successors=3, tie_fraction=0.5, episodic=episodic
             )
             solution = lexrl.solve(process, ORDERS[m])
             gaps = exact.action_gaps(solution).deciding
             assert np.isfinite(gaps).all(), "every objective must have something to decide"
             assert gaps.min() >= least
-            world = lexrl.finite_world(process, noise=0.2 * (place % 2))
+            world = lexrl.finite_world(process, reward_noise=0.2 * (place % 2))
             found.append(Case(f"{kind} {seed}", process, world, solution, gaps))
     return found
 
@@ -98,9 +98,9 @@ def cases(family, m):
 def learned_sets(chosen, algorithms, m, steps):
     """Train one learner in each world; the sets `[S, M+1, A]` each of them ends with."""
     worlds = lexrl.per_seed([case.world for case in chosen])
-    result = lexrl.train(algorithms, worlds, ORDERS[m], seeds=len(chosen), steps=steps, chunks=1)
+    result = lexrl.train(algorithms, worlds, ORDERS[m], seeds=len(chosen), total_timesteps=steps, num_log_points=1)
     assert not result.faults
-    return [np.asarray(one.sets(result.learner(place))) for place, one in enumerate(algorithms)]
+    return [np.asarray(one.sets(result.agent(place))) for place, one in enumerate(algorithms)]
 
 
 def strays(chosen, learned, level=-1):
@@ -129,9 +129,9 @@ def self_supporting(process, tau):
     return policies[np.take_along_axis(allowed, policies[..., None], axis=2).all(axis=(1, 2))]
 
 
-def learners(family, chosen, rule="q-learning", tolerance=None, bandit=None):
+def learners(family, chosen, rule="q-learning", tolerance=None, exploration=None):
     """An algorithm for each world: the rates of the theorem, and half the gap as tolerance unless told otherwise."""
-    bandit = lexrl.EpsilonGreedy(glie(family.exploration)) if bandit is None else bandit
+    bandit = lexrl.EpsilonGreedy(glie(family.exploration)) if exploration is None else exploration
     return [
         lexrl.Tabular(rule, case.gamma, ALPHA, bandit, tolerance=case.below_the_gap if tolerance is None else tolerance)
         for case in chosen
@@ -176,7 +176,7 @@ def test_no_other_policy_supports_itself_in_these_worlds(m):
 
 def test_a_softmax_bandit_that_cools_slowly_reaches_the_exact_policy():
     # n^-0.15 falls from 1 to about 0.2 here: cold enough to be nearly greedy, warm enough to try everything often.
-    assert stray_states(SHORT[3], 3, rule="expected-sarsa", bandit=lexrl.Softmax(Power(0.15))) == {}
+    assert stray_states(SHORT[3], 3, rule="expected-sarsa", exploration=lexrl.Softmax(Power(0.15))) == {}
 
 
 def test_a_tolerance_that_shrinks_with_the_errors_of_the_estimates_reaches_the_exact_policy():
@@ -220,6 +220,8 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_gap(rule, tau, stays)
     np.testing.assert_allclose(gaps.deciding, [5.0, np.inf])
     np.testing.assert_array_equal(self_supporting(process, (tau, tau)), [[0]] if tau < 0.5 else [[0], [1]])
     algorithm = lexrl.Tabular(rule, 0.9, ALPHA, lexrl.EpsilonGreedy(glie(30.0)), tolerance=tau)
-    result = lexrl.train(algorithm, lexrl.finite_world(process), ORDERS[2], seeds=3, steps=100_000, chunks=1)
+    result = lexrl.train(
+        algorithm, lexrl.finite_world(process), ORDERS[2], seeds=3, total_timesteps=100_000, num_log_points=1
+    )
     for seed in range(3):
-        np.testing.assert_array_equal(algorithm.sets(result.learner(seed))[0, -1], [stays, not stays])
+        np.testing.assert_array_equal(algorithm.sets(result.agent(seed))[0, -1], [stays, not stays])

@@ -19,8 +19,8 @@ SAFE = "min cost > max reward"
 )
 def test_the_safest_policy_of_a_large_grid(name):
     tuned = preset(name, "grid-nav")
-    world = lexrl.grid_nav(seed=22)
-    result = lexrl.train(tuned.algorithm, world, SAFE, seeds=2, steps=tuned.steps, chunks=2)
+    world = lexrl.grid_nav(map_seed=22)
+    result = lexrl.train(tuned.algorithm, world, SAFE, seeds=2, total_timesteps=tuned.steps, num_log_points=2)
     process = world.momdp(0.95)
     least = -exact.solve(process, SAFE).returns[0]
     costs = [-exact.evaluate(process, policy, SAFE).returns[0] for policy in result.chances()]
@@ -33,13 +33,13 @@ def test_the_safest_policy_of_a_large_grid(name):
 @pytest.mark.slow
 def test_what_a_slack_buys():
     slacks = (0.25, 0.5, 1.0)
-    world = lexrl.grid_nav(size=8, seed=3, max_steps=100)
+    world = lexrl.grid_nav(size=8, map_seed=3, max_episode_steps=100)
     tuned = preset("lppo", "grid-nav")
     process = world.momdp(0.95)
     rewards = []
     for slack in slacks:
         order = f"min cost ±{slack} > max reward"
-        result = lexrl.train(tuned.algorithm, world, order, seeds=1, steps=tuned.steps, chunks=2)
+        result = lexrl.train(tuned.algorithm, world, order, seeds=1, total_timesteps=tuned.steps, num_log_points=2)
         cost, reward = exact.evaluate(process, result.chances(greedy=False)[0], SAFE).returns * (-1, 1)
         best_cost, best_reward = exact.solve_slack(process, order).returns * (-1, 1)
         assert cost <= best_cost + 0.05

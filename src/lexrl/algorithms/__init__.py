@@ -5,7 +5,7 @@ from lexrl.algorithms.actor_critic import Networks
 from lexrl.algorithms.appropo import ApproPO
 from lexrl.algorithms.dqn import DQN
 from lexrl.algorithms.la2c import LA2C
-from lexrl.algorithms.lagrangian import Multipliers
+from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.algorithms.ldqn import LDQN
 from lexrl.algorithms.lppo import LPPO
 from lexrl.algorithms.ppo import PPO
@@ -13,7 +13,7 @@ from lexrl.algorithms.ppo_lagrangian import PPOLagrangian
 from lexrl.algorithms.projection import Projection
 from lexrl.algorithms.random import Random
 from lexrl.algorithms.rcpo import RCPO
-from lexrl.algorithms.single_objective import Only
+from lexrl.algorithms.single_objective import SingleObjective
 from lexrl.algorithms.tabular import (
     EpsilonGreedy,
     Softmax,
@@ -36,12 +36,12 @@ __all__ = [
     "RCPO",
     "ApproPO",
     "EpsilonGreedy",
-    "Multipliers",
     "Networks",
-    "Only",
+    "PIDLagrangian",
     "PPOLagrangian",
     "Projection",
     "Random",
+    "SingleObjective",
     "Softmax",
     "Tabular",
     "VaRAC",

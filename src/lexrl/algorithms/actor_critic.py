@@ -17,104 +17,114 @@ from jaxtyping import Float, Int
 from lexrl import networks, returns
 from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
-from lexrl.networks import MLP, Activation, Actor, Memory, Optimiser
-from lexrl.returns import Track
+from lexrl.networks import MLP, Activation, Actor, Optimiser, OptState
+from lexrl.returns import EpisodeTracker
 from lexrl.types import Box, Discrete, Spec, Transition
 
 
 class Networks(eqx.Module):
     """The two networks and how they are trained."""
 
-    hidden: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
+    hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
     """Widths of the hidden layers, of the actor and the critic; none: linear."""
-    critic_hidden: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    critic_hidden_sizes: tuple[int, ...] | None = eqx.field(static=True, default=None)
     """Other widths for the critic; empty: linear in the features."""
     activation: Activation = eqx.field(static=True, default="tanh")
-    bias: bool = eqx.field(static=True, default=True)
+    use_bias: bool = eqx.field(static=True, default=True)
     """Networks with biases; without hidden layers and biases, numbered states make them tables."""
-    features: tyro.conf.Suppress[Callable[[Array], Array] | None] = eqx.field(static=True, default=None)
+    critic_features: tyro.conf.Suppress[Callable[[Array], Array] | None] = eqx.field(static=True, default=None)
     """What the critic sees of an observation; None: all of it."""
     action_values: bool = eqx.field(static=True, default=False)
     """Critics of actions, `Q_i(s, a)`, take the place of the advantage, as in the paper's corollary for LPPO."""
-    squash: bool = eqx.field(static=True, default=False)
+    squash_output: bool = eqx.field(static=True, default=False)
     """Press continuous actions into their bounds, by tanh."""
-    spread: float = 0.6
+    init_std: float = 0.6
     """First standard deviation of continuous actions."""
     optimiser: Optimiser = Optimiser()
 
     def __check_init__(self):
-        networks.require_widths(self.hidden)
-        networks.require_widths(self.critic_hidden or ())
-        if isinstance(self.spread, int | float) and not self.spread > 0:
-            raise InputError(f"The spread of actions is {self.spread}; it must be above 0.")
+        networks.require_widths(self.hidden_sizes)
+        networks.require_widths(self.critic_hidden_sizes or ())
+        if isinstance(self.init_std, int | float) and not self.init_std > 0:
+            raise InputError(f"The spread of actions is {self.init_std}; it must be above 0.")
 
-    def start(self, spec: Spec, key: Array, worlds: int) -> "Learner":
+    def start(self, spec: Spec, key: Array, worlds: int) -> "Agent":
         """New networks for a world."""
-        if self.action_values and not isinstance(spec.action, Discrete):
+        if self.action_values and not isinstance(spec.action_space, Discrete):
             raise InputError(
-                f"Critics of actions need numbered actions, but this world has {spec.action}; use critics of states."
+                f"Q-critics need discrete actions, but this environment has {spec.action_space}; use state critics."
             )
         m, keys = len(spec.objectives), jax.random.split(key, 2)
         actor = networks.actor(
-            keys[0], spec, self.hidden, activation=self.activation, bias=self.bias, squash=self.squash,
-            spread=self.spread,
-        )  # fmt: skip
-        shape = (m, spec.action.n) if self.action_values and isinstance(spec.action, Discrete) else (m,)
-        widths = self.hidden if self.critic_hidden is None else self.critic_hidden
+            keys[0],
+            spec,
+            self.hidden_sizes,
+            activation=self.activation,
+            use_bias=self.use_bias,
+            squash_output=self.squash_output,
+            spread=self.init_std,
+        )
+        shape = (m, spec.action_space.n) if self.action_values and isinstance(spec.action_space, Discrete) else (m,)
+        widths = self.hidden_sizes if self.critic_hidden_sizes is None else self.critic_hidden_sizes
         critic = networks.mlp(
-            keys[1], self._features_of(spec.observation), shape, widths, activation=self.activation, bias=self.bias,
+            keys[1],
+            self._features_of(spec.observation_space),
+            shape,
+            widths,
+            activation=self.activation,
+            use_bias=self.use_bias,
             last=0.1,
-        )  # fmt: skip
-        return Learner(
+        )
+        return Agent(
             actor=actor,
             critic=critic,
-            actor_memory=self.optimiser.start(actor),
-            critic_memory=self.optimiser.start(critic),
+            actor_opt_state=self.optimiser.start(actor),
+            critic_opt_state=self.optimiser.start(critic),
             scale=jnp.ones(m),
             average=jnp.zeros(m),
-            track=returns.new_track(worlds, m),
+            episode_tracker=returns.init_tracker(worlds, m),
             time=jnp.int32(0),
         )
 
-    def criticise(self, learner: "Learner", obs: Array, policy: Distribution | None = None) -> Float[Array, "*batch M"]:
+    def criticise(self, agent: "Agent", obs: Array, policy: Distribution | None = None) -> Float[Array, "*batch M"]:
         """`V_i(s)` in the objectives' own units."""
-        out = self.judge(learner.critic, obs)
+        out = self.judge(agent.critic, obs)
         if isinstance(policy, Categorical) and self.action_values:
             out = jnp.sum(out * jax.nn.softmax(policy.logits)[..., None, :], axis=-1)
-        return learner.scale * out
+        return agent.scale * out
 
     def judge(self, critic: MLP, obs: Array) -> Array:
         """The critic's answer, in units of the scale."""
-        return critic(obs if self.features is None else self.features(obs))
+        return critic(obs if self.critic_features is None else self.critic_features(obs))
 
     def _features_of(self, space: Discrete | Box) -> Discrete | Box:
-        if self.features is None:
+        if self.critic_features is None:
             return space
         one = (
             jax.ShapeDtypeStruct((), jnp.int32)
             if isinstance(space, Discrete)
             else jax.ShapeDtypeStruct(space.shape, jnp.float32)
         )
-        return Box(jax.eval_shape(self.features, one).shape)
+        return Box(jax.eval_shape(self.critic_features, one).shape)
 
 
-class Learner(NamedTuple):
+class Agent(NamedTuple):
     """What an actor-critic remembers."""
 
     actor: Actor
     critic: MLP
-    actor_memory: Memory
-    critic_memory: Memory
+    actor_opt_state: OptState
+    critic_opt_state: OptState
     scale: Float[Array, " M"]
     """Size of the critic's targets."""
     average: Float[Array, " M"]
     """Mean reward per step."""
-    track: Track
+    episode_tracker: EpisodeTracker
     time: Array
     """Updates so far."""
 
 
-class Evidence(NamedTuple):
+class Batch(NamedTuple):
     """What a rollout tells, one row per transition where it says `B`."""
 
     obs: Array
@@ -128,55 +138,55 @@ class Evidence(NamedTuple):
     """`A_i`, or `Q_i` with critics of actions."""
     target: Float[Array, "B M"]
     """What the critic should say, in units of the scale."""
-    passage: Any
+    episode_stats: Any
     """`Passage`"""
     weight: Any = None
     """How much each transition counts for each objective, `[B, M]`; None: all the same."""
 
-    def rows(self) -> "Evidence":
+    def rows(self) -> "Batch":
         """Only what has a row per transition."""
-        return self._replace(value=(), passage=())
+        return self._replace(value=(), episode_stats=())
 
 
 def look(
     networks: Networks,
-    learner: Learner,
+    agent: Agent,
     rollout: Transition,
     gamma: Float[Array, " M"],
-    trace: Any,
+    gae_lambda: Any,
     *,
     average: bool = False,
-    weighted: bool = False,
+    discounted_states: bool = False,
     steady: bool = True,
-) -> tuple[Learner, Evidence]:
+) -> tuple[Agent, Batch]:
     """Values, advantages and targets of a rollout, and the learner with its running sums brought up to date.
 
-    `average`: objectives are limit averages, and gamma is 1. `weighted`: the t-th step of an episode counts
+    `average`: objectives are limit averages, and gamma is 1. `discounted_states`: the t-th step of an episode counts
     `gamma_i^t`, as in the discounted state distribution. `steady`: running means follow the last hundred updates; else
     they are over all of them, and come to rest.
     """
     gamma = jnp.ones_like(gamma) if average else gamma
-    time = learner.time + 1
+    time = agent.time + 1
     share = jnp.maximum(1.0 / time, 0.01) if steady else 1.0 / time
-    mean_reward = learner.average + share * (rollout.reward.mean(axis=(0, 1)) - learner.average)
-    policy = learner.actor(rollout.obs)
-    later = learner.actor(rollout.next_obs) if networks.action_values else None
-    value = networks.criticise(learner, rollout.obs, policy)
-    next_value = networks.criticise(learner, rollout.next_obs, later)
+    mean_reward = agent.average + share * (rollout.reward.mean(axis=(0, 1)) - agent.average)
+    policy = agent.actor(rollout.obs)
+    later = agent.actor(rollout.next_obs) if networks.action_values else None
+    value = networks.criticise(agent, rollout.obs, policy)
+    next_value = networks.criticise(agent, rollout.next_obs, later)
     baseline = mean_reward if average else jnp.zeros_like(mean_reward)
     errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, gamma, baseline)
-    advantage = returns.advantages(errors, rollout.last, gamma, trace)
+    advantage = returns.advantages(errors, rollout.last, gamma, gae_lambda)
     target = advantage + value
-    square = learner.scale**2 + share * (jnp.mean(target**2, axis=(0, 1)) - learner.scale**2)
+    square = agent.scale**2 + share * (jnp.mean(target**2, axis=(0, 1)) - agent.scale**2)
     scale = jnp.sqrt(jnp.maximum(square, 1e-6))
-    track, passage = returns.follow(learner.track, rollout.reward, rollout.last, gamma)
+    episode_tracker, episode_stats = returns.track_episodes(agent.episode_tracker, rollout.reward, rollout.last, gamma)
     if networks.action_values:
-        advantage = learner.scale * of_action(networks.judge(learner.critic, rollout.obs), rollout.action)
-    weight = passage.weight if weighted else None
-    if weighted:
-        advantage = advantage * passage.weight
+        advantage = agent.scale * of_action(networks.judge(agent.critic, rollout.obs), rollout.action)
+    weight = episode_stats.weight if discounted_states else None
+    if discounted_states:
+        advantage = advantage * episode_stats.weight
     flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
-    evidence = Evidence(
+    evidence = Batch(
         obs=flat(rollout.obs),
         action=flat(rollout.action),
         policy=jax.tree.map(flat, policy),
@@ -185,14 +195,14 @@ def look(
         advantage=flat(advantage),
         target=flat(target / scale),
         weight=None if weight is None else flat(weight),
-        passage=passage,
+        episode_stats=episode_stats,
     )
-    return learner._replace(scale=scale, average=mean_reward, track=track, time=time), evidence
+    return agent._replace(scale=scale, average=mean_reward, episode_tracker=episode_tracker, time=time), evidence
 
 
-def probabilities(learner: Learner, obs: Array, greedy: bool) -> Float[Array, "*batch A"]:
+def probabilities(agent: Agent, obs: Array, greedy: bool) -> Float[Array, "*batch A"]:
     """Chances of numbered actions."""
-    policy = learner.actor(obs)
+    policy = agent.actor(obs)
     if not isinstance(policy, Categorical):
         raise InputError("Continuous actions have densities, not chances; sample the policy with `act` instead.")
     if greedy:
@@ -211,23 +221,23 @@ def standardised(advantage: Float[Array, " B"]) -> Float[Array, " B"]:
 
 
 def combined(
-    weights: Float[Array, " M"], advantage: Float[Array, "B M"], standardise: bool
+    weights: Float[Array, " M"], advantage: Float[Array, "B M"], normalize_advantage: bool
 ) -> tuple[Float[Array, " M"], Float[Array, " B"], Float[Array, ""] | float]:
     """The weights as they are used, the one advantage they make, and the unit it is measured in."""
-    if not standardise:
+    if not normalize_advantage:
         return weights, jnp.sum(weights * advantage, axis=-1), 1.0
     relative = weights / weights.sum()
     whole = jnp.sum(relative * advantage, axis=-1)
     return relative, standardised(whole), whole.std() + 1e-8
 
 
-def move_actor(networks: Networks, learner: Learner, gradient: Any, rate: Any) -> Learner:
+def move_actor(networks: Networks, agent: Agent, gradient: Any, rate: Any) -> Agent:
     """The learner after its actor took a step down the gradient."""
-    actor, memory = networks.optimiser.step(learner.actor, gradient, learner.actor_memory, rate)
-    return learner._replace(actor=actor, actor_memory=memory)
+    actor, opt_state = networks.optimiser.step(agent.actor, gradient, agent.actor_opt_state, rate)
+    return agent._replace(actor=actor, actor_opt_state=opt_state)
 
 
-def move_critic(networks: Networks, learner: Learner, seen: Evidence, rate: Any) -> tuple[Learner, Float[Array, " M"]]:
+def move_critic(networks: Networks, agent: Agent, seen: Batch, rate: Any) -> tuple[Agent, Float[Array, " M"]]:
     """The learner after its critic took a step towards the targets; and half the mean squared error per objective."""
 
     def loss(critic: MLP) -> tuple[Array, Array]:
@@ -238,9 +248,9 @@ def move_critic(networks: Networks, learner: Learner, seen: Evidence, rate: Any)
         each = 0.5 * jnp.mean(errors if seen.weight is None else seen.weight * errors, axis=0)
         return each.sum(), each
 
-    gradient, losses = jax.grad(loss, has_aux=True)(learner.critic)
-    critic, memory = networks.optimiser.step(learner.critic, gradient, learner.critic_memory, rate)
-    return learner._replace(critic=critic, critic_memory=memory), losses
+    gradient, losses = jax.grad(loss, has_aux=True)(agent.critic)
+    critic, opt_state = networks.optimiser.step(agent.critic, gradient, agent.critic_opt_state, rate)
+    return agent._replace(critic=critic, critic_opt_state=opt_state), losses
 
 
 def of_action(values: Float[Array, "*batch M A"], action: Int[Array, "*batch"]) -> Float[Array, "*batch M"]:

@@ -25,7 +25,7 @@ from lexrl.algorithms.dqn import DQN
 from lexrl.constraints import Box, ConvexSet, as_box
 from lexrl.errors import InputError
 from lexrl.networks import MLP
-from lexrl.returns import Track
+from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Power, Schedule, named
 from lexrl.types import Metrics, Spec, Transition
 
@@ -38,7 +38,7 @@ class State(NamedTuple):
     """lambda, of the lifted space."""
     sides: Float[Array, "K M"]
     """Each row picks a signal that the set is about, in the user's sign."""
-    track: Track
+    episode_tracker: EpisodeTracker
     """Plain sums of these since each episode began."""
     total: Float[Array, " K"]
     """Of the episodes since the direction last moved."""
@@ -57,11 +57,11 @@ class State(NamedTuple):
 class ApproPO(eqx.Module):
     """A mixture of policies whose mean returns lie in a box (or another convex set)."""
 
-    box: ConvexSet = eqx.field(converter=as_box, default=as_box("reward in 90..350, cost in 0..10"))
+    target_set: ConvexSet = eqx.field(converter=as_box, default=as_box("reward in 90..350, cost in 0..10"))
     """Where the sums of an episode's signals are to be on average, as in 'reward in 90..350, cost in 0..10'."""
-    every: int = eqx.field(static=True, default=1)
+    episodes_per_update: int = eqx.field(static=True, default=1)
     """Episodes between moves of the direction."""
-    kept: int = eqx.field(static=True, default=32)
+    mixture_size: int = eqx.field(static=True, default=32)
     """Policies of the mixture that are kept."""
     eta: Schedule = eqx.field(converter=named("eta"), default=Power(0.5))
     """Step size of the direction, by the number of its moves, in units where the set is about 1 away."""
@@ -70,43 +70,43 @@ class ApproPO(eqx.Module):
     oracle: DQN = DQN()
 
     def __check_init__(self):
-        validation.require_positive(every=self.every, kept=self.kept)
+        validation.require_positive(every=self.episodes_per_update, kept=self.mixture_size)
         if isinstance(self.kappa, int | float) and not self.kappa > 0:
             raise InputError(f"kappa is {self.kappa:g}; it must be above 0.")
 
     @property
-    def worlds(self) -> int:
-        return self.oracle.worlds
+    def num_envs(self) -> int:
+        return self.oracle.num_envs
 
     @property
-    def rollout(self) -> int:
-        return self.oracle.rollout
+    def num_steps(self) -> int:
+        return self.oracle.num_steps
 
     @property
     def gamma(self) -> float:
         return self.oracle.gamma
 
     def init(self, spec: Spec, key: Array) -> State:
-        names = self.box.names
+        names = self.target_set.names
         k = len(names)
         alone = spec._replace(objectives=("response",), signs=())
-        oracle = dqn.start(self.oracle, alone, key)._replace(replay=replay.empty(spec, self.oracle.capacity))
+        oracle = dqn.start(self.oracle, alone, key)._replace(replay=replay.empty(spec, self.oracle.buffer_size))
         return State(
             oracle=oracle,
             direction=jnp.zeros(k + 1),
             sides=jnp.asarray(constraints.sides(names, (1,) * k, spec)),
-            track=returns.new_track(self.oracle.worlds, k),
+            episode_tracker=returns.init_tracker(self.oracle.num_envs, k),
             total=jnp.zeros(k),
             episodes=jnp.float32(0),
             turns=jnp.int32(0),
             average=jnp.zeros(k),
-            mixture=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.kept, *leaf.shape)), oracle.net),
+            mixture=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.mixture_size, *leaf.shape)), oracle.net),
             playing=jnp.int32(-1),
         )
 
     def begin(self, state: State, key: Array) -> State:
         """The state with the policy that is to play the next episode drawn from the mixture."""
-        full = jnp.clip(state.turns, 1, self.kept)
+        full = jnp.clip(state.turns, 1, self.mixture_size)
         return state._replace(playing=jax.random.randint(key, (), 0, full))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
@@ -126,25 +126,27 @@ class ApproPO(eqx.Module):
             self.oracle, state.oracle, rollout, learn, dqn.best, lambda reward: (reward @ weights)[..., None]
         )
         signals = rollout.reward @ state.sides.T
-        track, passage = returns.follow(state.track, signals, rollout.last, jnp.ones_like(size))
+        episode_tracker, episode_stats = returns.track_episodes(
+            state.episode_tracker, signals, rollout.last, jnp.ones_like(size)
+        )
         state = state._replace(
             oracle=oracle,
-            track=track,
-            total=state.total + passage.total,
-            episodes=state.episodes + passage.episodes,
+            episode_tracker=episode_tracker,
+            total=state.total + episode_stats.total,
+            episodes=state.episodes + episode_stats.episodes,
         )
         # The oracle stays outside of the branch: its replay would be copied.
         rest = jax.lax.cond(
-            state.episodes >= self.every,
+            state.episodes >= self.episodes_per_update,
             lambda rest: self._turn(rest, oracle.net, pick),
             lambda rest: rest,
             state._replace(oracle=()),
         )
         state = rest._replace(oracle=oracle)
-        away = state.average - self.box.project(state.average)
+        away = state.average - self.target_set.project(state.average)
         told = {
             "distance": jnp.linalg.norm(away / size),
-            "price": -(state.direction[:-1] / size) @ state.sides,
+            "multiplier": -(state.direction[:-1] / size) @ state.sides,
             "loss": metrics["loss"][0],
             "td_error": metrics["td_error"][0],
         }
@@ -157,14 +159,16 @@ class ApproPO(eqx.Module):
         size = self._size()
         lifted = jnp.append(here / size, self.kappa)
         wanted = state.direction + self.eta(turns) * lifted
-        cone = nearest_in_cone(lambda x: self.box.project(x * size) / size, self.kappa, wanted)
+        cone = nearest_in_cone(lambda x: self.target_set.project(x * size) / size, self.kappa, wanted)
         direction = wanted - cone  # Moreau: what is left of a cone's nearest point is its polar cone's
         direction = direction / jnp.maximum(1.0, jnp.linalg.norm(direction))
         # A sample in which each policy is with the same chance (Vitter's reservoir).
         place = jax.random.randint(key, (), 0, turns)
-        place = jnp.where(state.turns < self.kept, state.turns, place)
+        place = jnp.where(state.turns < self.mixture_size, state.turns, place)
         mixture = jax.tree.map(
-            lambda kept, new: jnp.where(place < self.kept, kept.at[jnp.minimum(place, self.kept - 1)].set(new), kept),
+            lambda kept, new: jnp.where(
+                place < self.mixture_size, kept.at[jnp.minimum(place, self.mixture_size - 1)].set(new), kept
+            ),
             state.mixture,
             net,
         )
@@ -182,12 +186,14 @@ class ApproPO(eqx.Module):
 
         One unit for all signals unless the set is a box: only there is the nearest point the same in units of each.
         """
-        zero = jnp.zeros(len(self.box.names))
+        zero = jnp.zeros(len(self.target_set.names))
         far = jnp.full_like(zero, 1e9)
-        corners = jnp.stack([self.box.project(zero), self.box.project(far), self.box.project(-far)])
+        corners = jnp.stack(
+            [self.target_set.project(zero), self.target_set.project(far), self.target_set.project(-far)]
+        )
         bounded = jnp.where(jnp.abs(corners) < 1e8, jnp.abs(corners), 0.0)
         each = jnp.maximum(bounded.max(axis=0), 1.0)
-        return each if isinstance(self.box, Box) else jnp.full_like(each, each.max())
+        return each if isinstance(self.target_set, Box) else jnp.full_like(each, each.max())
 
 
 def nearest_in_cone(project: Any, kappa: Any, point: Float[Array, " L"]) -> Float[Array, " L"]:

@@ -21,7 +21,7 @@ from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
 from lexrl.backend import once
 from lexrl.errors import InputError
-from lexrl.networks import MLP, Activation, Memory, Optimiser
+from lexrl.networks import MLP, Activation, Optimiser, OptState
 from lexrl.replay import Replay
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Discrete, Metrics, Spec, Transition
@@ -33,43 +33,43 @@ class State(NamedTuple):
     net: MLP
     target: MLP | None
     """An older copy of the network that gives the targets; None: the network itself does."""
-    memory: Memory
+    opt_state: OptState
     replay: Replay
-    updates: Int[Array, ""]
+    num_updates: Int[Array, ""]
     """Gradient steps so far."""
 
 
 class DQN(eqx.Module):
     """Deep Q-learning of one objective."""
 
-    worlds: int = eqx.field(static=True, default=8)
+    num_envs: int = eqx.field(static=True, default=8)
     """Worlds side by side."""
-    rollout: int = eqx.field(static=True, default=4)
+    num_steps: int = eqx.field(static=True, default=4)
     """Steps of each world between updates."""
-    batch: int = eqx.field(static=True, default=64)
+    batch_size: int = eqx.field(static=True, default=64)
     """Transitions in a gradient step, drawn from the buffer."""
-    updates: int = eqx.field(static=True, default=2)
+    gradient_steps: int = eqx.field(static=True, default=2)
     """Gradient steps after each rollout, each on a batch of its own."""
-    capacity: int = eqx.field(static=True, default=102_400)
+    buffer_size: int = eqx.field(static=True, default=102_400)
     """Transitions the buffer holds."""
-    warmup: int = eqx.field(static=True, default=1_024)
+    learning_starts: int = eqx.field(static=True, default=1_024)
     """Transitions to collect before learning."""
-    period: int = eqx.field(static=True, default=500)
-    """Gradient steps between renewals of the target network; 0: no target network."""
-    double: bool = eqx.field(static=True, default=False)
+    target_update_interval: int = eqx.field(static=True, default=8_000)
+    """Environment steps between updates of the target network; 0: no target network."""
+    double_q: bool = eqx.field(static=True, default=False)
     """Let the network choose the action whose value the target network gives."""
     gamma: float = 0.99
     """Discount."""
-    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """Step size, by the number of gradient steps."""
     epsilon: Schedule = eqx.field(converter=named("epsilon"), default=Constant(0.05))
     """Share of random actions, by the number of environment steps."""
-    scale: float = 1.0
+    return_scale: float = 1.0
     """About how large returns are: the network computes in these units."""
-    hidden: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
+    hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
     """Widths of the hidden layers; none: linear."""
     activation: Activation = eqx.field(static=True, default="relu")
-    bias: bool = eqx.field(static=True, default=True)
+    use_bias: bool = eqx.field(static=True, default=True)
     """A network with biases; without hidden layers and biases, numbered states make it a table."""
     optimiser: Optimiser = Optimiser(longest=10.0)
 
@@ -85,7 +85,7 @@ class DQN(eqx.Module):
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """Epsilon-greedy; greedy: uniform over the best actions."""
-        q = state.net(obs)[0] * self.scale
+        q = state.net(obs)[0] * self.return_scale
         best = (q == q.max()).astype(jnp.float32)
         epsilon = 0.0 if greedy else self.epsilon(state.replay.added + 1)
         return (1.0 - epsilon) * (best / best.sum()) + epsilon / q.shape[-1]
@@ -106,20 +106,26 @@ def best(q: Float[Array, "B 1 A"], value: Float[Array, "B 1 A"], _: Array) -> tu
 
 def start(settings: Any, spec: Spec, key: Array) -> State:
     """A new network `Q_i(s, a)` and an empty buffer."""
-    if not isinstance(spec.action, Discrete):
+    if not isinstance(spec.action_space, Discrete):
         raise InputError(
-            f"A Q-network needs numbered actions, but this world has {spec.action}; use LPPO, LA2C or their parents."
+            f"A Q-network needs discrete actions, but this environment has {spec.action_space}; use LPPO or LA2C."
         )
-    shape = (len(spec.objectives), spec.action.n)
+    shape = (len(spec.objectives), spec.action_space.n)
     net = networks.mlp(
-        key, spec.observation, shape, settings.hidden, activation=settings.activation, bias=settings.bias, last=0.1
+        key,
+        spec.observation_space,
+        shape,
+        settings.hidden_sizes,
+        activation=settings.activation,
+        use_bias=settings.use_bias,
+        last=0.1,
     )
     return State(
         net=net,
-        target=net if settings.period else None,
-        memory=settings.optimiser.start(net),
-        replay=replay.empty(spec, settings.capacity),
-        updates=jnp.int32(0),
+        target=net if settings.target_update_interval else None,
+        opt_state=settings.optimiser.start(net),
+        replay=replay.empty(spec, settings.buffer_size),
+        num_updates=jnp.int32(0),
     )
 
 
@@ -138,65 +144,83 @@ def fit(
     """
     kept = replay.add(state.replay, rollout)
     m = jax.eval_shape(pay, rollout.reward).shape[-1]
-    scale, gamma = ac.per_objective(settings.scale, m), ac.per_objective(settings.gamma, m)
+    scale, gamma = ac.per_objective(settings.return_scale, m), ac.per_objective(settings.gamma, m)
 
     def step(carry: State, key: Array) -> tuple[State, Metrics]:
-        seen = replay.draw(kept, key, settings.batch)
-        seen = once(seen, carry.updates >= 0)
+        seen = replay.draw(kept, key, settings.batch_size)
+        seen = once(seen, carry.num_updates >= 0)
         source = carry.net if carry.target is None else carry.target
         value = source(seen.next_obs) * scale[:, None]
-        q = carry.net(seen.next_obs) * scale[:, None] if settings.double else value
-        boot, metrics = bootstrap(q, value, carry.updates + 1)
+        q = carry.net(seen.next_obs) * scale[:, None] if settings.double_q else value
+        boot, metrics = bootstrap(q, value, carry.num_updates + 1)
         goal = (pay(seen.reward) + gamma * seen.discount[:, None] * boot) / scale
 
         def loss(net: MLP) -> tuple[Array, Metrics]:
             q = ac.of_action(net(seen.obs), seen.action)
             each = jnp.mean(optax.huber_loss(q, goal), axis=0)
             size = scale * jnp.mean(jnp.abs(q - goal), axis=0)
-            return each.sum(), {"loss": each, "td_error": size, "value": scale * q.mean(axis=0)}
+            return each.sum(), {"loss": each, "td_error": size, "q_value": scale * q.mean(axis=0)}
 
         gradient, more = jax.grad(loss, has_aux=True)(carry.net)
-        net, memory = settings.optimiser.step(carry.net, gradient, carry.memory, settings.rate(carry.updates + 1))
-        done = carry.updates + 1
+        net, opt_state = settings.optimiser.step(
+            carry.net, gradient, carry.opt_state, settings.learning_rate(carry.num_updates + 1)
+        )
+        done = carry.num_updates + 1
         target = carry.target
         if target is not None:
-            renew = done % settings.period == 0
+            renew = done % target_update_period(settings) == 0
             target = jax.tree.map(lambda old, new: jnp.where(renew, new, old), target, net)
-        return carry._replace(net=net, target=target, memory=memory, updates=done), metrics | more
+        return carry._replace(net=net, target=target, opt_state=opt_state, num_updates=done), metrics | more
 
-    learner = state._replace(replay=())
-    keys = jax.random.split(key, settings.updates)
-    shapes = jax.eval_shape(lambda: jax.lax.scan(step, learner, keys)[1])
+    agent = state._replace(replay=())
+    keys = jax.random.split(key, settings.gradient_steps)
+    shapes = jax.eval_shape(lambda: jax.lax.scan(step, agent, keys)[1])
 
     def nothing() -> Any:
-        return learner, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+        return agent, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
-    ready = kept.added >= settings.warmup
-    learner, metrics = jax.lax.cond(ready, lambda: jax.lax.scan(step, learner, keys), nothing)
-    return learner._replace(replay=kept), jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
+    ready = kept.added >= settings.learning_starts
+    agent, metrics = jax.lax.cond(ready, lambda: jax.lax.scan(step, agent, keys), nothing)
+    return agent._replace(replay=kept), jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
+
+
+def target_update_period(settings: Any) -> int:
+    """Gradient steps between updates of the target network: its setting counts environment steps."""
+    return settings.target_update_interval * settings.gradient_steps // (settings.num_envs * settings.num_steps)
 
 
 def check_sizes(settings: Any) -> None:
     """Complain about sizes that do not fit together."""
     validation.require_positive(
-        rollout=settings.rollout, worlds=settings.worlds, batch=settings.batch, updates=settings.updates
+        num_steps=settings.num_steps,
+        num_envs=settings.num_envs,
+        batch_size=settings.batch_size,
+        gradient_steps=settings.gradient_steps,
     )
     validation.require_ranges(settings)
     validation.require_choices(settings)
-    networks.require_widths(settings.hidden)
+    networks.require_widths(settings.hidden_sizes)
     first = settings.epsilon(1)
     if isinstance(first, int | float) and first > 1:
         raise InputError(f"epsilon begins at {first:g}; a share of random actions is at most 1.")
-    block = settings.rollout * settings.worlds
-    if settings.capacity < block or settings.capacity % block:
+    block = settings.num_steps * settings.num_envs
+    if settings.buffer_size < block or settings.buffer_size % block:
         raise InputError(
-            f"A buffer of {settings.capacity} transitions cannot be filled in blocks of {block} ({settings.rollout} "
-            f"steps in {settings.worlds} worlds); make the capacity a multiple, such as "
-            f"{max(1, settings.capacity // block) * block}."
+            f"buffer_size is {settings.buffer_size}, not a multiple of a rollout's {block} transitions "
+            f"({settings.num_steps} steps of {settings.num_envs} environments); try "
+            f"{max(1, settings.buffer_size // block) * block}."
         )
-    if settings.double and not settings.period:
-        raise InputError("A double learner needs a target network, but the period is 0; give one, such as 500.")
-    if settings.warmup > settings.capacity:
+    if settings.double_q and not settings.target_update_interval:
         raise InputError(
-            f"Learning is to begin after {settings.warmup} transitions, but the buffer holds {settings.capacity}."
+            "Double Q-learning needs a target network, but target_update_interval is 0; give one, such as 8000."
+        )
+    if settings.target_update_interval and target_update_period(settings) < 1:
+        raise InputError(
+            f"target_update_interval is {settings.target_update_interval} environment steps, less than one gradient "
+            f"step; give at least {-(-block // settings.gradient_steps)}, or 0 for no target network."
+        )
+    if settings.learning_starts > settings.buffer_size:
+        raise InputError(
+            f"learning_starts is {settings.learning_starts}, but the buffer holds only {settings.buffer_size} "
+            "transitions; make it smaller, or buffer_size larger."
         )

@@ -20,7 +20,7 @@ from lexrl import dual
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
 from lexrl.algorithms.a2c import improve
-from lexrl.algorithms.actor_critic import Evidence, Learner, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch, Networks
 from lexrl.dual import Dual, Sample
 from lexrl.networks import Actor
 from lexrl.schedules import Constant, Schedule, as_schedule, named
@@ -31,36 +31,36 @@ from lexrl.types import Metrics, Spec, Transition
 class State(NamedTuple):
     """The networks, and the prices."""
 
-    learner: Learner
+    agent: Agent
     dual: dual.State
 
 
 class LA2C(eqx.Module):
     """Lexicographic advantage actor-critic."""
 
-    worlds: int = eqx.field(static=True, default=16)
+    num_envs: int = eqx.field(static=True, default=16)
     """Worlds side by side."""
-    rollout: int = eqx.field(static=True, default=16)
+    num_steps: int = eqx.field(static=True, default=16)
     """Steps of each world between updates."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
-    trace: float = 0.95
+    gae_lambda: float = 0.95
     """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
-    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The actor's step size, by the number of updates."""
-    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
     """The critic's step size."""
-    entropy: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
     """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """What an objective's return may lose for the next one: one, or one each."""
-    level: Literal["episodes", "critic"] = eqx.field(static=True, default="episodes")
+    return_estimate: Literal["episodes", "critic"] = eqx.field(static=True, default="episodes")
     """Estimate an objective's level by the returns of episodes, or by the critic where episodes begin."""
     average: bool = eqx.field(static=True, default=False)
     """Objectives are mean rewards per step instead of discounted sums; gamma is then 1."""
-    weighted: bool = eqx.field(static=True, default=False)
+    discounted_states: bool = eqx.field(static=True, default=False)
     """Count the t-th step of an episode gamma^t, as the theory's discounted state distribution does."""
-    standardise: bool = eqx.field(static=True, default=True)
+    normalize_advantage: bool = eqx.field(static=True, default=True)
     """Make weights sum to 1 and the combined advantage standard; else both are used as they are, as in the theory."""
     dual: Dual = Dual()
     networks: Networks = Networks()
@@ -68,7 +68,7 @@ class LA2C(eqx.Module):
     def __check_init__(self):
         validation.require_ranges(self)
         validation.require_choices(self)
-        validation.require_positive(rollout=self.rollout, worlds=self.worlds)
+        validation.require_positive(num_steps=self.num_steps, num_envs=self.num_envs)
         validation.require_plain_tolerance(self.tolerance)
         validation.require_levels(self)
 
@@ -76,38 +76,38 @@ class LA2C(eqx.Module):
         m = len(spec.objectives)
         validation.require_lengths(self, m)
         self.dual.check(m)
-        learner = self.networks.start(spec, key, self.worlds)
-        return State(learner, self.dual.start(m, learner.actor))
+        agent = self.networks.start(spec, key, self.num_envs)
+        return State(agent, self.dual.start(m, agent.actor))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.learner.actor(obs)
+        policy = state.agent.actor(obs)
         return policy.mode() if greedy else policy.sample(key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.learner, obs, greedy)
+        return ac.probabilities(state.agent, obs, greedy)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
-        learner, seen = ac.look(
-            self.networks, state.learner, rollout, gamma, self.trace,
-            average=self.average, weighted=self.weighted, steady=self.standardise,
+        agent, seen = ac.look(
+            self.networks, state.agent, rollout, gamma, self.gae_lambda,
+            average=self.average, discounted_states=self.discounted_states, steady=self.normalize_advantage,
         )  # fmt: skip
-        weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.standardise)
+        weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.normalize_advantage)
 
         def gains(actor: Actor) -> Float[Array, " M"]:
             return jnp.mean(actor(seen.obs).log_prob(seen.action)[:, None] * seen.advantage / size, axis=0)
 
         def bend(actor: Actor) -> Actor:
-            return self.dual.bend(state.dual, gains, actor, standardised=self.standardise)
+            return self.dual.bend(state.dual, gains, actor, standardised=self.normalize_advantage)
 
-        learner, metrics = improve(self, learner, seen, advantage, bend if self.dual.second_order else None)
+        agent, metrics = improve(self, agent, seen, advantage, bend if self.dual.second_order else None)
         after = self.dual.observe(state.dual, self._levels(seen, rollout), self.tolerance)
         if self.dual.second_order:
-            after = self.dual.pull(after, gains, learner.actor)
-        return State(learner, after), metrics | dual.metrics(after, weights)
+            after = self.dual.pull(after, gains, agent.actor)
+        return State(agent, after), metrics | dual.metrics(after, weights)
 
-    def _levels(self, seen: Evidence, rollout: Transition) -> Sample:
-        if self.level == "critic":
-            return dual.from_critic(seen.value, seen.passage.first)
-        return dual.from_rewards(rollout.reward) if self.average else dual.from_episodes(seen.passage)
+    def _levels(self, seen: Batch, rollout: Transition) -> Sample:
+        if self.return_estimate == "critic":
+            return dual.from_critic(seen.value, seen.episode_stats.first)
+        return dual.from_rewards(rollout.reward) if self.average else dual.from_episodes(seen.episode_stats)

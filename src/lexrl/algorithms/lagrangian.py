@@ -29,31 +29,31 @@ class State(NamedTuple):
     """`I_k`"""
     before: Float[Array, " K"]
     """`e_k` when it was last looked at."""
-    prices: Float[Array, " K"]
+    multipliers: Float[Array, " K"]
     time: Int[Array, ""]
     """Updates so far."""
 
 
-class Multipliers(eqx.Module):
+class PIDLagrangian(eqx.Module):
     """How prices are found."""
 
-    eta: Schedule = eqx.field(converter=named("eta"), default=Constant(0.05))
+    ki: Schedule = eqx.field(converter=named("eta"), default=Constant(0.05))
     """How much a price rises while a limit is missed by 1, per window of episodes; by the number of updates."""
-    proportional: float = 0.0
+    kp: float = 0.0
     """Added to the price, per unit by which a limit is missed."""
-    derivative: float = 0.0
+    kd: float = 0.0
     """Added to the price, per unit by which that has grown."""
-    window: float = 100.0
+    stats_window_size: float = 100.0
     """Episodes that a level is averaged over."""
-    ceiling: float = 100.0
+    max_multiplier: float = 100.0
     """No price rises above this."""
 
     def __check_init__(self):
         for name, given, least in (
-            ("proportional", self.proportional, 0),
-            ("derivative", self.derivative, 0),
-            ("window", self.window, 1),
-            ("ceiling", self.ceiling, 0),
+            ("proportional", self.kp, 0),
+            ("derivative", self.kd, 0),
+            ("window", self.stats_window_size, 1),
+            ("ceiling", self.max_multiplier, 0),
         ):
             if isinstance(given, int | float) and not given >= least:
                 raise InputError(f"{name} is {given:g}; it must be {least} or more.")
@@ -68,14 +68,16 @@ class Multipliers(eqx.Module):
         """Take in the sum of the levels of the episodes that ended, of which each should be `least` on average."""
         seen = state.seen + episodes
         here = total / jnp.maximum(episodes, 1.0)
-        level = state.level + share(episodes, seen, self.window) * (here - state.level)
+        level = state.level + share(episodes, seen, self.stats_window_size) * (here - state.level)
         missed = jnp.where(seen > 0, least - level, 0.0)
         time = state.time + 1
-        sums = jnp.clip(state.sums + self.eta(time) * episodes / self.window * missed, 0.0, self.ceiling)
-        growth = self.derivative * jnp.maximum(missed - state.before, 0.0)
-        prices = jnp.clip(self.proportional * missed + sums + growth, 0.0, self.ceiling)
+        sums = jnp.clip(
+            state.sums + self.ki(time) * episodes / self.stats_window_size * missed, 0.0, self.max_multiplier
+        )
+        growth = self.kd * jnp.maximum(missed - state.before, 0.0)
+        multipliers = jnp.clip(self.kp * missed + sums + growth, 0.0, self.max_multiplier)
         # Without an episode nothing was learned of the levels: what has grown last still counts.
-        return State(level, seen, sums, missed, jnp.where(episodes > 0, prices, state.prices), time)
+        return State(level, seen, sums, missed, jnp.where(episodes > 0, multipliers, state.multipliers), time)
 
 
 def metrics(state: State, sides: Float[Array, "K M"]) -> dict[str, Array]:
@@ -83,4 +85,4 @@ def metrics(state: State, sides: Float[Array, "K M"]) -> dict[str, Array]:
     missed (below 0: by how much all are kept)."""
     of_objective = jnp.abs(sides)
     worst = jnp.where(of_objective > 0, state.before[:, None], -jnp.inf).max(axis=0)
-    return {"price": state.prices @ of_objective, "missed": jnp.where(jnp.isfinite(worst), worst, 0.0)}
+    return {"multiplier": state.multipliers @ of_objective, "violation": jnp.where(jnp.isfinite(worst), worst, 0.0)}

@@ -26,25 +26,25 @@ from lexrl.types import Metrics, Spec, Transition
 class LDQN(eqx.Module):
     """Lexicographic deep Q-learning."""
 
-    worlds: int = eqx.field(static=True, default=8)
+    num_envs: int = eqx.field(static=True, default=8)
     """Worlds side by side."""
-    rollout: int = eqx.field(static=True, default=4)
+    num_steps: int = eqx.field(static=True, default=4)
     """Steps of each world between updates."""
-    batch: int = eqx.field(static=True, default=64)
+    batch_size: int = eqx.field(static=True, default=64)
     """Transitions in a gradient step, drawn from the buffer."""
-    updates: int = eqx.field(static=True, default=2)
+    gradient_steps: int = eqx.field(static=True, default=2)
     """Gradient steps after each rollout, each on a batch of its own."""
-    capacity: int = eqx.field(static=True, default=102_400)
+    buffer_size: int = eqx.field(static=True, default=102_400)
     """Transitions the buffer holds."""
-    warmup: int = eqx.field(static=True, default=1_024)
+    learning_starts: int = eqx.field(static=True, default=1_024)
     """Transitions to collect before learning."""
-    period: int = eqx.field(static=True, default=500)
-    """Gradient steps between renewals of the target network; 0: no target network."""
-    double: bool = eqx.field(static=True, default=False)
+    target_update_interval: int = eqx.field(static=True, default=8_000)
+    """Environment steps between updates of the target network; 0: no target network."""
+    double_q: bool = eqx.field(static=True, default=False)
     """Let the network choose the action whose value the target network gives."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
-    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """Step size, by the number of gradient steps."""
     epsilon: Schedule = eqx.field(converter=named("epsilon"), default=Constant(0.05))
     """Share of random actions, by the number of environment steps."""
@@ -54,12 +54,12 @@ class LDQN(eqx.Module):
         converter=lambda given: None if given is None else as_tolerance(given), default=None
     )
     """Another tolerance for the targets (tau_Q) than for the actions (tau_B)."""
-    scale: tuple[float, ...] | float = 1.0
+    return_scale: tuple[float, ...] | float = 1.0
     """About how large returns are, one or one each: the network computes in these units."""
-    hidden: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
+    hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
     """Widths of the hidden layers; none: linear."""
     activation: Activation = eqx.field(static=True, default="relu")
-    bias: bool = eqx.field(static=True, default=True)
+    use_bias: bool = eqx.field(static=True, default=True)
     """A network with biases; without hidden layers and biases, numbered states make it a table."""
     optimiser: Optimiser = Optimiser(longest=10.0)
 
@@ -79,7 +79,7 @@ class LDQN(eqx.Module):
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """Lexicographic epsilon-greedy; greedy: uniform over `D_M`."""
         epsilon = 0.0 if greedy else self.epsilon(state.replay.added + 1)
-        return lex.epsilon_greedy(self.values(state, obs), self._slack(state.updates + 1), epsilon)
+        return lex.epsilon_greedy(self.values(state, obs), self._slack(state.num_updates + 1), epsilon)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         def lexmax(
@@ -87,14 +87,14 @@ class LDQN(eqx.Module):
         ) -> tuple[Float[Array, "B M"], Metrics]:
             sets, best = lex.double_levels(q, value, self._slack(time, update=True))
             sizes = sets[:, 1:].sum(axis=-1).astype(jnp.float32).mean(axis=0)
-            return best, {"admissible": sizes}
+            return best, {"num_admissible": sizes}
 
         return fit(self, state, rollout, key, lexmax)
 
     def values(self, state: State, obs: Array) -> Float[Array, "M A"]:
         """`Q_i(s, a)` in the objectives' own units."""
         q = state.net(obs)
-        return q * ac.per_objective(self.scale, q.shape[-2])[:, None]
+        return q * ac.per_objective(self.return_scale, q.shape[-2])[:, None]
 
     def _slack(self, time: Array, *, update: bool = False) -> lex.Slack:
         chosen = self.update_tolerance if update and self.update_tolerance is not None else self.tolerance

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from lexrl import dual
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
-from lexrl.algorithms.actor_critic import Evidence, Learner, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch, Networks
 from lexrl.algorithms.ppo import Surrogate, adapted, check_minibatches, improve
 from lexrl.dual import Dual, Sample
 from lexrl.networks import Actor
@@ -32,7 +32,7 @@ from lexrl.types import Metrics, Spec, Transition
 class State(NamedTuple):
     """The networks, the penalty's coefficient, and the prices."""
 
-    learner: Learner
+    agent: Agent
     kappa: Float[Array, ""]
     dual: dual.State
 
@@ -40,40 +40,40 @@ class State(NamedTuple):
 class LPPO(eqx.Module):
     """Lexicographic proximal policy optimisation."""
 
-    worlds: int = eqx.field(static=True, default=16)
+    num_envs: int = eqx.field(static=True, default=16)
     """Worlds side by side."""
-    rollout: int = eqx.field(static=True, default=64)
+    num_steps: int = eqx.field(static=True, default=64)
     """Steps of each world between updates."""
-    epochs: int = eqx.field(static=True, default=4)
+    num_epochs: int = eqx.field(static=True, default=4)
     """How often each transition is used."""
-    minibatches: int = eqx.field(static=True, default=4)
+    num_minibatches: int = eqx.field(static=True, default=4)
     """Parts a rollout is cut into; each makes a gradient step."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
-    trace: float = 0.95
+    gae_lambda: float = 0.95
     """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
-    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The actor's step size, by the number of updates."""
-    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
     """The critic's step size."""
-    surrogate: Surrogate = eqx.field(static=True, default="clipped")
+    surrogate: Surrogate = eqx.field(static=True, default="clip")
     """Keep near the old policy by clipping the ratio, or by a KL penalty."""
-    clip: float = 0.2
+    clip_range: float = 0.2
     """How far the ratio may go from 1."""
-    divergence: float = 0.01
+    kl_target: float = 0.01
     """The KL divergence the penalty aims at."""
-    entropy: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
     """Bonus for entropy, in units of standardised advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """What an objective's return may lose for the next one: one, or one each."""
-    level: Literal["episodes", "critic", "surrogate"] = eqx.field(static=True, default="episodes")
+    return_estimate: Literal["episodes", "critic", "surrogate"] = eqx.field(static=True, default="episodes")
     """Estimate an objective's level by the returns of episodes, by the critic where episodes begin, or by the returns
     and what the surrogate says the last steps changed."""
     average: bool = eqx.field(static=True, default=False)
     """Objectives are mean rewards per step instead of discounted sums; gamma is then 1."""
-    weighted: bool = eqx.field(static=True, default=False)
+    discounted_states: bool = eqx.field(static=True, default=False)
     """Count the t-th step of an episode gamma^t, as the theory's discounted state distribution does."""
-    standardise: bool = eqx.field(static=True, default=True)
+    normalize_advantage: bool = eqx.field(static=True, default=True)
     """Make weights sum to 1 and the combined advantage standard; else both are used as they are, as in the theory."""
     dual: Dual = Dual()
     networks: Networks = Networks()
@@ -81,7 +81,7 @@ class LPPO(eqx.Module):
     def __check_init__(self):
         validation.require_ranges(self)
         validation.require_choices(self)
-        check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
+        check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
         validation.require_plain_tolerance(self.tolerance)
         validation.require_levels(self)
 
@@ -89,52 +89,52 @@ class LPPO(eqx.Module):
         m = len(spec.objectives)
         validation.require_lengths(self, m)
         self.dual.check(m)
-        learner = self.networks.start(spec, key, self.worlds)
-        return State(learner, jnp.float32(1.0), self.dual.start(m, learner.actor))
+        agent = self.networks.start(spec, key, self.num_envs)
+        return State(agent, jnp.float32(1.0), self.dual.start(m, agent.actor))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.learner.actor(obs)
+        policy = state.agent.actor(obs)
         return policy.mode() if greedy else policy.sample(key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.learner, obs, greedy)
+        return ac.probabilities(state.agent, obs, greedy)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
-        learner, seen = ac.look(
-            self.networks, state.learner, rollout, gamma, self.trace,
-            average=self.average, weighted=self.weighted, steady=self.standardise,
+        agent, seen = ac.look(
+            self.networks, state.agent, rollout, gamma, self.gae_lambda,
+            average=self.average, discounted_states=self.discounted_states, steady=self.normalize_advantage,
         )  # fmt: skip
-        weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.standardise)
+        weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.normalize_advantage)
 
-        def bend(actor: Actor, part: Evidence) -> Actor:
+        def bend(actor: Actor, part: Batch) -> Actor:
             return self.dual.bend(
-                state.dual, lambda actor: self._gains(actor, part) / size, actor, standardised=self.standardise
+                state.dual, lambda actor: self._gains(actor, part) / size, actor, standardised=self.normalize_advantage
             )
 
-        learner, divergence, metrics = improve(
-            self, learner, weights.sum() * state.kappa, seen, advantage, key, bend if self.dual.second_order else None
+        agent, divergence, metrics = improve(
+            self, agent, weights.sum() * state.kappa, seen, advantage, key, bend if self.dual.second_order else None
         )
-        after = self.dual.observe(state.dual, self._levels(learner, seen, rollout), self.tolerance)
+        after = self.dual.observe(state.dual, self._levels(agent, seen, rollout), self.tolerance)
         if self.dual.second_order:
-            after = self.dual.pull(after, lambda actor: self._gains(actor, seen) / size, learner.actor)
-        kappa = adapted(state.kappa, divergence, self.divergence)
-        return State(learner, kappa, after), metrics | dual.metrics(after, weights)
+            after = self.dual.pull(after, lambda actor: self._gains(actor, seen) / size, agent.actor)
+        kappa = adapted(state.kappa, divergence, self.kl_target)
+        return State(agent, kappa, after), metrics | dual.metrics(after, weights)
 
-    def _gains(self, actor: Actor, seen: Evidence) -> Float[Array, " M"]:
+    def _gains(self, actor: Actor, seen: Batch) -> Float[Array, " M"]:
         """`E[rho A_i]` for every objective."""
         ratio = jnp.exp(actor(seen.obs).log_prob(seen.action) - seen.log_prob)
         return jnp.mean(ratio[:, None] * seen.advantage, axis=0)
 
-    def _levels(self, learner: Learner, seen: Evidence, rollout: Transition) -> Sample:
-        if self.level == "critic":
-            return dual.from_critic(seen.value, seen.passage.first)
-        sample = dual.from_rewards(rollout.reward) if self.average else dual.from_episodes(seen.passage)
-        if self.level == "episodes":
+    def _levels(self, agent: Agent, seen: Batch, rollout: Transition) -> Sample:
+        if self.return_estimate == "critic":
+            return dual.from_critic(seen.value, seen.episode_stats.first)
+        sample = dual.from_rewards(rollout.reward) if self.average else dual.from_episodes(seen.episode_stats)
+        if self.return_estimate == "episodes":
             return sample
         # J(theta) - J(theta_old) is about the horizon times E[(rho - 1) A].
         gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
         horizon = 1.0 if self.average else 1 / jnp.maximum(1 - gamma, 1 / rollout.reward.shape[0])
         old = jnp.mean(seen.advantage, axis=0)
-        return sample._replace(change=horizon * (self._gains(learner.actor, seen) - old))
+        return sample._replace(change=horizon * (self._gains(agent.actor, seen) - old))

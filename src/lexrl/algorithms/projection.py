@@ -20,7 +20,7 @@ from jaxtyping import Float
 from lexrl import dual, lex, networks
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
-from lexrl.algorithms.actor_critic import Evidence, Learner, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch, Networks
 from lexrl.algorithms.ppo import check_minibatches, surrogate
 from lexrl.dual import Dual
 from lexrl.networks import Actor
@@ -32,30 +32,30 @@ from lexrl.types import Metrics, Spec, Transition
 class State(NamedTuple):
     """The networks, and where each objective stands."""
 
-    learner: Learner
+    agent: Agent
     dual: dual.State
 
 
 class Projection(eqx.Module):
     """PPO with lexicographically projected gradients."""
 
-    worlds: int = eqx.field(static=True, default=16)
+    num_envs: int = eqx.field(static=True, default=16)
     """Worlds side by side."""
-    rollout: int = eqx.field(static=True, default=64)
+    num_steps: int = eqx.field(static=True, default=64)
     """Steps of each world between updates."""
-    epochs: int = eqx.field(static=True, default=4)
+    num_epochs: int = eqx.field(static=True, default=4)
     """How often each transition is used."""
-    minibatches: int = eqx.field(static=True, default=4)
+    num_minibatches: int = eqx.field(static=True, default=4)
     """Parts a rollout is cut into; each makes a gradient step."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
-    trace: float = 0.95
+    gae_lambda: float = 0.95
     """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
-    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The actor's step size, by the number of updates."""
-    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
     """The critic's step size."""
-    clip: float = 0.2
+    clip_range: float = 0.2
     """How far the ratio may go from 1."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """What an objective's return may lose for the next one: one, or one each."""
@@ -66,57 +66,57 @@ class Projection(eqx.Module):
     def __check_init__(self):
         validation.require_ranges(self)
         validation.require_choices(self)
-        check_minibatches(self.rollout, self.worlds, self.minibatches, self.epochs)
+        check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
         validation.require_plain_tolerance(self.tolerance)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
         validation.require_lengths(self, m)
         self.dual.check(m)
-        learner = self.networks.start(spec, key, self.worlds)
-        return State(learner, self.dual.start(m, learner.actor))
+        agent = self.networks.start(spec, key, self.num_envs)
+        return State(agent, self.dual.start(m, agent.actor))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.learner.actor(obs)
+        policy = state.agent.actor(obs)
         return policy.mode() if greedy else policy.sample(key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.learner, obs, greedy)
+        return ac.probabilities(state.agent, obs, greedy)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
-        learner, seen = ac.look(self.networks, state.learner, rollout, gamma, self.trace)
+        agent, seen = ac.look(self.networks, state.agent, rollout, gamma, self.gae_lambda)
         each = seen.advantage
         seen = seen._replace(advantage=(each - each.mean(axis=0)) / (each.std(axis=0) + 1e-8))
         wanting = self.dual.short(state.dual, self.tolerance)
         turn = wanting & (jnp.cumsum(wanting) == 1)
         guarded = self.dual.short(state.dual, most(self.tolerance))
 
-        def step(learner: Learner, rows: Array) -> tuple[Learner, Metrics]:
+        def step(agent: Agent, rows: Array) -> tuple[Agent, Metrics]:
             part = jax.tree.map(lambda leaf: leaf[rows], seen.rows())
-            gradients, entropy = self._gradients(learner.actor, part)
+            gradients, entropy = self._gradients(agent.actor, part)
             weights = lex.projection_weights(gram(gradients), turn, guarded)
             direction = jax.tree.map(lambda leaf: -jnp.tensordot(weights, leaf, axes=1), gradients)
-            learner = ac.move_actor(self.networks, learner, direction, self.rate(learner.time))
-            learner, losses = ac.move_critic(self.networks, learner, part, self.critic_rate(learner.time))
-            return learner, {"weight": weights, "entropy": entropy, "critic_loss": losses}
+            agent = ac.move_actor(self.networks, agent, direction, self.learning_rate(agent.time))
+            agent, losses = ac.move_critic(self.networks, agent, part, self.critic_learning_rate(agent.time))
+            return agent, {"gradient_weight": weights, "ent_coef": entropy, "value_loss": losses}
 
-        rows = networks.minibatches(key, each.shape[0], self.epochs, self.minibatches)
-        learner, metrics = jax.lax.scan(step, learner, rows)
+        rows = networks.minibatches(key, each.shape[0], self.num_epochs, self.num_minibatches)
+        agent, metrics = jax.lax.scan(step, agent, rows)
         metrics = jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
-        after = self.dual.observe(state.dual, dual.from_episodes(seen.passage), self.tolerance)
-        told = dual.metrics(after, metrics["weight"])
-        del told["price"]
-        return State(learner, after), metrics | told | {"kl": jnp.mean(learner.actor(seen.obs).kl(seen.policy))}
+        after = self.dual.observe(state.dual, dual.from_episodes(seen.episode_stats), self.tolerance)
+        told = dual.metrics(after, metrics["gradient_weight"])
+        del told["multiplier"]
+        return State(agent, after), metrics | told | {"approx_kl": jnp.mean(agent.actor(seen.obs).kl(seen.policy))}
 
-    def _gradients(self, actor: Actor, seen: Evidence) -> tuple[Any, Array]:
+    def _gradients(self, actor: Actor, seen: Batch) -> tuple[Any, Array]:
         """The gradient of every objective's surrogate, leading axis M; and the policy's entropy."""
 
         def gain(actor: Actor, advantage: Float[Array, " B"]) -> tuple[Array, Array]:
             policy = actor(seen.obs)
             ratio = jnp.exp(policy.log_prob(seen.action) - seen.log_prob)
-            return surrogate("clipped", self.clip, ratio, advantage), jnp.mean(policy.entropy())
+            return surrogate("clip", self.clip_range, ratio, advantage), jnp.mean(policy.entropy())
 
         gradients, entropy = jax.vmap(jax.grad(gain, has_aux=True), in_axes=(None, 1))(actor, seen.advantage)
         return gradients, entropy[0]

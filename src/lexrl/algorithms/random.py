@@ -26,21 +26,21 @@ class State(NamedTuple):
 class Random(eqx.Module):
     """Uniformly random actions."""
 
-    worlds: int = eqx.field(static=True, default=16)
+    num_envs: int = eqx.field(static=True, default=16)
     """Worlds side by side."""
-    rollout: int = eqx.field(static=True, default=16)
+    num_steps: int = eqx.field(static=True, default=16)
     """Steps of each world between two looks at the clock."""
 
     def __check_init__(self):
-        validation.require_positive(rollout=self.rollout, worlds=self.worlds)
+        validation.require_positive(num_steps=self.num_steps, num_envs=self.num_envs)
 
     def init(self, spec: Spec, key: Array) -> State:
-        if isinstance(spec.action, Discrete):
-            return State(jnp.full(spec.action.n, 1 / spec.action.n), jnp.zeros(()), jnp.zeros(()))
+        if isinstance(spec.action_space, Discrete):
+            return State(jnp.full(spec.action_space.n, 1 / spec.action_space.n), jnp.zeros(()), jnp.zeros(()))
         # An unbounded action has no uniform distribution: a unit box stands in.
-        low = spec.action.low if math.isfinite(spec.action.low) else -1.0
-        high = spec.action.high if math.isfinite(spec.action.high) else 1.0
-        return State(jnp.zeros(0), jnp.full(spec.action.shape, low), jnp.full(spec.action.shape, high))
+        low = spec.action_space.low if math.isfinite(spec.action_space.low) else -1.0
+        high = spec.action_space.high if math.isfinite(spec.action_space.high) else 1.0
+        return State(jnp.zeros(0), jnp.full(spec.action_space.shape, low), jnp.full(spec.action_space.shape, high))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
         if state.chances.shape[0]:

@@ -18,10 +18,10 @@ from lexrl import constraints, returns
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import lagrangian, validation
 from lexrl.algorithms.a2c import improve
-from lexrl.algorithms.actor_critic import Learner, Networks
-from lexrl.algorithms.lagrangian import Multipliers
+from lexrl.algorithms.actor_critic import Agent, Networks
+from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.constraints import Limit, as_limits
-from lexrl.returns import Track
+from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 
@@ -29,9 +29,9 @@ from lexrl.types import Metrics, Spec, Transition
 class State(NamedTuple):
     """The networks, the prices, and how rewards become what they are about."""
 
-    learner: Learner
+    agent: Agent
     multipliers: lagrangian.State
-    track: Track
+    episode_tracker: EpisodeTracker
     """Plain sums of the rewards since each episode began."""
     aim: Float[Array, " M"]
     """Picks the objective to be improved."""
@@ -42,56 +42,61 @@ class State(NamedTuple):
 class RCPO(eqx.Module):
     """Reward-constrained policy optimisation: an actor-critic on a penalised reward."""
 
-    limit: tuple[Limit, ...] = eqx.field(converter=as_limits, default=as_limits("cost <= 10"))
+    constraints: tuple[Limit, ...] = eqx.field(converter=as_limits, default=as_limits("cost <= 10"))
     """What an episode's sum of a signal may be on average, as in 'cost <= 10'; several are joined by ','."""
-    worlds: int = eqx.field(static=True, default=16)
+    num_envs: int = eqx.field(static=True, default=16)
     """Worlds side by side."""
-    rollout: int = eqx.field(static=True, default=16)
+    num_steps: int = eqx.field(static=True, default=16)
     """Steps of each world between updates."""
     gamma: float = 0.99
     """Discount of the penalised reward."""
-    trace: float = 0.95
+    gae_lambda: float = 0.95
     """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
-    rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
     """The actor's step size, by the number of updates."""
-    critic_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
     """The critic's step size."""
-    entropy: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
     """Bonus for entropy, in units of standardised advantage, by the number of updates."""
-    multipliers: Multipliers = Multipliers()
+    lagrangian: PIDLagrangian = PIDLagrangian()
     networks: Networks = Networks()
 
     def __check_init__(self):
         validation.require_ranges(self)
         validation.require_choices(self)
-        validation.require_positive(rollout=self.rollout, worlds=self.worlds)
+        validation.require_positive(num_steps=self.num_steps, num_envs=self.num_envs)
 
     def init(self, spec: Spec, key: Array) -> State:
-        names = [limit.name for limit in self.limit]
+        names = [limit.name for limit in self.constraints]
         return State(
-            learner=self.networks.start(spec._replace(objectives=("penalised",)), key, self.worlds),
-            multipliers=self.multipliers.start(len(names)),
-            track=returns.new_track(self.worlds, len(spec.objectives)),
+            agent=self.networks.start(spec._replace(objectives=("kl_penalty",)), key, self.num_envs),
+            multipliers=self.lagrangian.start(len(names)),
+            episode_tracker=returns.init_tracker(self.num_envs, len(spec.objectives)),
             aim=jnp.asarray(constraints.aim("RCPO", names, spec)),
-            sides=jnp.asarray(constraints.sides(names, [limit.side for limit in self.limit], spec)),
+            sides=jnp.asarray(constraints.sides(names, [limit.side for limit in self.constraints], spec)),
         )
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.learner.actor(obs)
+        policy = state.agent.actor(obs)
         return policy.mode() if greedy else policy.sample(key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.learner, obs, greedy)
+        return ac.probabilities(state.agent, obs, greedy)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        penalised = rollout.reward @ (state.aim + state.multipliers.prices @ state.sides)
+        penalised = rollout.reward @ (state.aim + state.multipliers.multipliers @ state.sides)
         one = rollout._replace(reward=penalised[..., None])
-        learner, seen = ac.look(self.networks, state.learner, one, ac.per_objective(self.gamma, 1), self.trace)
-        learner, metrics = improve(self, learner, seen, ac.standardised(seen.advantage[:, 0]))
-        track, passage = returns.follow(state.track, rollout.reward, rollout.last, jnp.ones_like(state.aim))
-        after = self.multipliers.observe(
-            state.multipliers, passage.episodes, state.sides @ passage.total, constraints.least(self.limit)
+        agent, seen = ac.look(self.networks, state.agent, one, ac.per_objective(self.gamma, 1), self.gae_lambda)
+        agent, metrics = improve(self, agent, seen, ac.standardised(seen.advantage[:, 0]))
+        episode_tracker, episode_stats = returns.track_episodes(
+            state.episode_tracker, rollout.reward, rollout.last, jnp.ones_like(state.aim)
         )
-        metrics |= lagrangian.metrics(after, state.sides) | {"critic_loss": metrics["critic_loss"][0]}
-        return state._replace(learner=learner, multipliers=after, track=track), metrics
+        after = self.lagrangian.observe(
+            state.multipliers,
+            episode_stats.episodes,
+            state.sides @ episode_stats.total,
+            constraints.least(self.constraints),
+        )
+        metrics |= lagrangian.metrics(after, state.sides) | {"value_loss": metrics["value_loss"][0]}
+        return state._replace(agent=agent, multipliers=after, episode_tracker=episode_tracker), metrics

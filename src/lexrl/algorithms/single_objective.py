@@ -17,23 +17,23 @@ from lexrl.types import Metrics, Spec, Transition
 class State(NamedTuple):
     """The learner's own, and where its objective stands."""
 
-    learner: Any
+    agent: Any
     column: Int[Array, ""]
 
 
-class Only(eqx.Module):
+class SingleObjective(eqx.Module):
     """Learn one objective with an algorithm for one; the others of the order are only watched."""
 
     algorithm: Any
     objective: str = eqx.field(static=True)
 
     @property
-    def worlds(self) -> int:
-        return self.algorithm.worlds
+    def num_envs(self) -> int:
+        return self.algorithm.num_envs
 
     @property
-    def rollout(self) -> int:
-        return self.algorithm.rollout
+    def num_steps(self) -> int:
+        return self.algorithm.num_steps
 
     @property
     def gamma(self) -> float:
@@ -50,14 +50,14 @@ class Only(eqx.Module):
         return State(self.algorithm.init(alone, key), jnp.int32(column))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        return self.algorithm.act(state.learner, obs, key, greedy=greedy)
+        return self.algorithm.act(state.agent, obs, key, greedy=greedy)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """The policy's chances of each numbered action."""
-        return self.algorithm.probabilities(state.learner, obs, greedy=greedy)
+        return self.algorithm.probabilities(state.agent, obs, greedy=greedy)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         alone = rollout._replace(reward=jnp.take(rollout.reward, state.column, axis=-1)[..., None])
-        learner, metrics = self.algorithm.update(state.learner, alone, key)
+        agent, metrics = self.algorithm.update(state.agent, alone, key)
         # What there is one of per objective is a single number here.
-        return state._replace(learner=learner), {name: jnp.sum(value) for name, value in metrics.items()}
+        return state._replace(agent=agent), {name: jnp.sum(value) for name, value in metrics.items()}

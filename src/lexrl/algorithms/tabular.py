@@ -95,7 +95,7 @@ class Tabular(eqx.Module):
     """Discount: one for all objectives, or one each."""
     alpha: Schedule = eqx.field(converter=named("alpha"), default=Constant(0.01))
     """Learning rate, in the visits n to a state and action: 0.01, n^-0.7, 10/n, 1 to 0.01 in 1e5."""
-    bandit: Bandit = eqx.field(converter=as_bandit, default=EpsilonGreedy())
+    exploration: Bandit = eqx.field(converter=as_bandit, default=EpsilonGreedy())
     """How actions are picked while learning: 'epsilon 0.05' or 'softmax 0.1', in the visits n to a state."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01))
     """What an objective may lose for the next one: 0.01, 5% of the best value, '0.01 + 5%'; one, or one each. Careful
@@ -104,7 +104,7 @@ class Tabular(eqx.Module):
         converter=lambda given: None if given is None else as_tolerance(given), default=None
     )
     """Another tolerance for the update (tau_Q) than for the bandit (tau_B); theory wants it no larger."""
-    initial: tuple[float, ...] | float = 0.0
+    initial_q: tuple[float, ...] | float = 0.0
     """First Q-values: one for all objectives, or one each; high ones make the learner explore."""
 
     def __check_init__(self):
@@ -112,23 +112,23 @@ class Tabular(eqx.Module):
         validation.require_choices(self)
 
     @property
-    def rollout(self) -> int:
+    def num_steps(self) -> int:
         return 1
 
     @property
-    def worlds(self) -> int:
+    def num_envs(self) -> int:
         return 1
 
     def init(self, spec: Spec, key: Array) -> State:
-        if not isinstance(spec.observation, Discrete) or not isinstance(spec.action, Discrete):
+        if not isinstance(spec.observation_space, Discrete) or not isinstance(spec.action_space, Discrete):
             raise InputError(
-                f"A tabular learner needs numbered observations and actions, but this world has {spec.observation} and "
-                f"{spec.action}: use a learner with a network, or a discrete version of the world."
+                f"A tabular algorithm needs discrete observations and actions, but this environment has "
+                f"{spec.observation_space} and {spec.action_space}: use LDQN, or a discrete version of the environment."
             )
         n_objectives = len(spec.objectives)
         validation.require_lengths(self, n_objectives)
-        copies, n_states, n_actions = 2 if self.rule == "double-q" else 1, spec.observation.n, spec.action.n
-        first = jnp.broadcast_to(jnp.asarray(self.initial, jnp.float32), (n_objectives,))
+        copies, n_states, n_actions = 2 if self.rule == "double-q" else 1, spec.observation_space.n, spec.action_space.n
+        first = jnp.broadcast_to(jnp.asarray(self.initial_q, jnp.float32), (n_objectives,))
         table = jnp.broadcast_to(first[:, None], (copies, n_states, n_objectives, n_actions))
         zero = jnp.int32(0)
         nothing = Transition(zero, zero, jnp.zeros(n_objectives), jnp.float32(0), zero, jnp.bool_(False))
@@ -149,7 +149,7 @@ class Tabular(eqx.Module):
         tau = self._slack(state, obs)
         if greedy:
             return lex.uniform(lex.admissible(q, tau))
-        return self.bandit.probabilities(q, tau, 1 + state.visits[:, obs].sum())
+        return self.exploration.probabilities(q, tau, 1 + state.visits[:, obs].sum())
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         """One transition after the other, in the order they came."""
@@ -195,7 +195,7 @@ class Tabular(eqx.Module):
             variance=variance,
             time=state.time + 1,
         )
-        return learned, {"td_error": jnp.abs(error), "admissible": admissible.sum()}
+        return learned, {"td_error": jnp.abs(error), "num_admissible": admissible.sum()}
 
     def _bootstrap(self, state: State, s: Array, action: Array | None, c: Any) -> tuple[Array, Array]:
         """`boot` for every objective at the successor, and the admissible set there."""
@@ -205,7 +205,7 @@ class Tabular(eqx.Module):
             allowed = lex.admissible(q, tau)
             if action is not None:
                 return q[:, action], allowed
-            chances = self.bandit.probabilities(q, tau, 1 + state.visits[:, s].sum())
+            chances = self.exploration.probabilities(q, tau, 1 + state.visits[:, s].sum())
             return jnp.sum(q * chances, axis=-1), allowed
         tau = self._slack(state, s, update=True)
         other = self.rule == "double-q"

@@ -20,7 +20,7 @@ def require_one_objective(name: str, instead: str, spec: Spec) -> None:
 
 def require_lengths(algorithm: Any, objectives: int) -> None:
     """Complain about settings given one each, for another number of objectives."""
-    for name in ("gamma", "initial", "tolerance", "update_tolerance", "scale"):
+    for name in ("gamma", "initial_q", "tolerance", "update_tolerance", "return_scale"):
         given = getattr(algorithm, name, None)
         if isinstance(given, tuple) and len(given) != objectives:
             raise InputError(
@@ -41,12 +41,12 @@ def require_ranges(algorithm: Any) -> None:
     """Complain about numbers of an algorithm that lie where they make no sense; traced ones pass."""
     for name, text, fits in (
         ("gamma", "a discount lies in [0, 1]", lambda x: 0 <= x <= 1),
-        ("trace", "it must lie in [0, 1]", lambda x: 0 <= x <= 1),
-        ("clip", "it must be above 0", lambda x: x > 0),
-        ("divergence", "it must be above 0", lambda x: x > 0),
-        ("scale", "it must be above 0", lambda x: x > 0),
-        ("period", "it must be 0 or more", lambda x: x >= 0),
-        ("warmup", "it must be 0 or more", lambda x: x >= 0),
+        ("gae_lambda", "it must lie in [0, 1]", lambda x: 0 <= x <= 1),
+        ("clip_range", "it must be above 0", lambda x: x > 0),
+        ("kl_target", "it must be above 0", lambda x: x > 0),
+        ("return_scale", "it must be above 0", lambda x: x > 0),
+        ("target_update_interval", "it must be 0 or more", lambda x: x >= 0),
+        ("learning_starts", "it must be 0 or more", lambda x: x >= 0),
     ):
         given = getattr(algorithm, name, None)
         for one in given if isinstance(given, tuple) else (given,):
@@ -66,7 +66,7 @@ def require_choices(settings: Any) -> None:
 
 def require_levels(algorithm: Any) -> None:
     """Complain about levels that the critic cannot give."""
-    if algorithm.average and algorithm.level == "critic":
+    if algorithm.average and algorithm.return_estimate == "critic":
         raise InputError(
             'With limit averages the critic\'s values say nothing of the level; use level="episodes", the mean reward.'
         )

@@ -106,7 +106,7 @@ def show_list() -> None:
     algorithms = Table("algorithm", "what it is", box=None, title="Algorithms", title_justify="left")
     for name, make in ALGORITHMS.items():
         algorithms.add_row(name, summary(make))
-    table = Table("world", "signals", "what it is", box=None, title="Worlds", title_justify="left")
+    table = Table("world", "signals", "what it is", box=None, title="PerSeed", title_justify="left")
     for name, make in WORLDS.items():
         table.add_row(name, ", ".join(make().spec.objectives), summary(make))
     console.print(algorithms)

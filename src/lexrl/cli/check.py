@@ -13,16 +13,16 @@ from lexrl.presets import Preset
 from lexrl.runs.plan import with_order
 from lexrl.theory import check as guarantees
 
-Learner = TypeVar("Learner")
+Agent = TypeVar("Agent")
 World = TypeVar("World")
 COLOURS = {"holds": "green", "fails": "red", "unknown": "yellow"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Check(Generic[Learner, World]):
+class Check(Generic[Agent, World]):
     """Check the conditions of the theorems that speak of an algorithm, with the evidence for each."""
 
-    algorithm: Learner
+    algorithm: Agent
     world: World
     order: Words = ""
     """Objectives by importance, as in "min cost > max reward"; by default the preset's."""

@@ -31,7 +31,7 @@ from lexrl.algorithms import (
 from lexrl.algorithms.tabular import Bandit, as_bandit
 from lexrl.constraints import Box, Chance, ConvexSet, Limit, as_box
 from lexrl.dual import Schedules, as_schedules
-from lexrl.envs import GymWorld, gym_world
+from lexrl.envs import GymEnv, gym_world
 from lexrl.envs.named import WORLDS, in_gymnasium, kind
 from lexrl.errors import InputError
 from lexrl.presets import Preset
@@ -103,16 +103,16 @@ def worlds(preset: Preset | None, words: list[str]) -> Any:
 def _outside(word: str, name: str) -> Any:
     """A Gymnasium environment as a world of the command line."""
 
-    def build(max_steps: int | None = None, numbered: bool = False) -> GymWorld:
+    def build(max_episode_steps: int | None = None, discrete_observations: bool = False) -> GymEnv:
         """A Gymnasium environment.
 
         Args:
             max_steps: length of an episode; by default the environment's own limit.
             numbered: observations of whole numbers become one number each, so that tables can be learned.
         """
-        return gym_world(name, max_steps, numbered=numbered)
+        return gym_world(name, max_episode_steps, discrete_observations=discrete_observations)
 
-    return Annotated[GymWorld, tyro.conf.subcommand(word, constructor=build, description=f"Gymnasium's {name}.")]
+    return Annotated[GymEnv, tyro.conf.subcommand(word, constructor=build, description=f"Gymnasium's {name}.")]
 
 
 def summary(make: Callable[..., Any]) -> str:

@@ -38,15 +38,15 @@ Steps = Annotated[
     ),
 ]
 
-Learner = TypeVar("Learner")
+Agent = TypeVar("Agent")
 World = TypeVar("World")
 
 
 @dataclasses.dataclass(frozen=True)
-class Train(Generic[Learner, World]):
+class Train(Generic[Agent, World]):
     """Train one learner for each seed, all of them at once."""
 
-    algorithm: Learner
+    algorithm: Agent
     world: World
     order: Words = ""
     """Objectives by importance, as in "min cost > max reward", with tolerances as in "min cost ±0.1 > max reward"; by
@@ -103,7 +103,7 @@ def resume(command: Resume) -> None:
     for sentence in said:
         console.print(sentence, markup=False)
     at = 0 if standing is None else int(standing.steps[-1])
-    console.print(f"Going on at step {at:,} of {run.steps:,}.")
+    console.print(f"Going on at step {at:,} of {run.total_timesteps:,}.")
     _follow(folder, run, standing)
 
 
@@ -131,7 +131,7 @@ def _executed(
             for result in record.record(folder, run, standing):
                 show(result)
                 write(result)
-                signalled = asked() if result.steps[-1] < run.steps else 0
+                signalled = asked() if result.steps[-1] < run.total_timesteps else 0
                 if signalled:
                     break
     except OSError as error:
@@ -157,7 +157,7 @@ def _tell(folder: pathlib.Path, result: Result, title: str, about: dict[str, Any
     for sentence in result.faults.values():
         console.print(sentence, markup=False)
     store.write_bytes(folder / "curves.png", result.plot(title).png)
-    speed = run.steps * len(run.seeds) / result.seconds
+    speed = run.total_timesteps * len(run.seeds) / result.seconds
     console.print(f"{speed:,.0f} steps/s, {result.seconds:.1f} s in all. Everything is in [bold]{folder}[/bold].")
     next_commands(
         (f"lexrl watch {folder}", "see an episode: a film"),
@@ -195,7 +195,7 @@ def _exactly(result: Result, folder: pathlib.Path, algorithm: str) -> np.ndarray
     """What the greedy policies are worth exactly, next to the optimum, where the world is finite; and a map."""
     run = result.run
     world = run.env
-    if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
+    if not hasattr(world, "momdp") or not isinstance(world.spec.observation_space, Discrete):
         return None
     gamma = getattr(run.algorithm, "gamma", 0.99)
     process = world.momdp(run.order.discounts(gamma, world.spec.objectives))

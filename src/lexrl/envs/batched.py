@@ -16,8 +16,8 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs import checker
-from lexrl.envs.crowd import Answers, Crowd, Keys
-from lexrl.types import Box, Discrete, Numbers, Spec, Step
+from lexrl.envs.crowd import BatchedEnv, BatchedStep, Keys
+from lexrl.types import AnyArray, Box, Discrete, Spec, Step
 
 Draw = Callable[[int | np.ndarray], Keys]
 """The keys of a time, or of a time each."""
@@ -26,13 +26,13 @@ Draw = Callable[[int | np.ndarray], Keys]
 class Trail(NamedTuple):
     """What the worlds of a member were asked to do since their episodes began."""
 
-    actions: Numbers
+    actions: AnyArray
     """`[N, max_steps, ...]`"""
-    taken: Numbers
+    taken: AnyArray
     """`[N]`: how many of them count."""
 
 
-def alive(env: Any, n: int) -> Crowd:
+def alive(env: Any, n: int) -> BatchedEnv:
     """`n` worlds side by side, before their first reset."""
     if isinstance(env, eqx.Module):
         return Compiled(env)
@@ -51,11 +51,11 @@ class Compiled:
         self.state = fresh if which.all() else _choose(which, fresh, self.state)
         return np.asarray(obs)
 
-    def step(self, actions: np.ndarray, keys: Keys) -> Answers:
+    def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
         step = _step_all(self.env, self.state, actions, keys())
         self.state = step.state
         obs, signals, discount = jax.device_get((step.obs, step.signals, step.discount))
-        return Answers(obs, signals, discount, np.zeros(len(actions), bool))
+        return BatchedStep(obs, signals, discount, np.zeros(len(actions), bool))
 
     def close(self) -> None:
         pass
@@ -72,18 +72,18 @@ class Plain:
         each, seen = keys(), {}
         for i in np.flatnonzero(which):
             self.states[i], seen[i] = self.env.reset(each[i])
-            checker.check_seen(self.env.spec, seen[i], "reset")
+            checker.check_observation(self.env.spec, seen[i], "reset")
         some = next(iter(seen.values()))
         return np.stack([seen.get(i, some) for i in range(len(self.states))])
 
-    def step(self, actions: np.ndarray, keys: Keys) -> Answers:
+    def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
         steps = [self.env.step(*given) for given in zip(self.states, actions, keys(), strict=True)]
         for step in steps:
-            checker.check_answer(self.env.spec, step)
+            checker.check_step(self.env.spec, step)
         self.states[:] = [step.state for step in steps]
         obs, signals = (np.stack([np.asarray(getattr(step, part)) for step in steps]) for part in ("obs", "signals"))
         discount = np.array([float(step.discount) for step in steps], np.float32)
-        return Answers(obs, signals, discount, np.zeros(len(steps), bool))
+        return BatchedStep(obs, signals, discount, np.zeros(len(steps), bool))
 
     def close(self) -> None:
         pass
@@ -93,7 +93,7 @@ class Plain:
 class Recorded:
     """Other worlds, and the trail they leave."""
 
-    crowd: Crowd
+    crowd: BatchedEnv
     trail: Trail
 
     @property
@@ -104,7 +104,7 @@ class Recorded:
         self.trail.taken[which] = 0
         return self.crowd.reset(which, keys)
 
-    def step(self, actions: np.ndarray, keys: Keys) -> Answers:
+    def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
         self.trail.actions[np.arange(len(actions)), self.trail.taken] = actions
         self.trail.taken[:] += 1
         return self.crowd.step(actions, keys)
@@ -115,7 +115,7 @@ class Recorded:
 
 def no_trail(spec: Spec, n: int) -> Trail:
     """The trail of worlds that have not moved yet."""
-    return Trail(blank(spec.action, n, spec.max_steps), np.zeros(n, np.int32))
+    return Trail(blank(spec.action_space, n, spec.max_episode_steps), np.zeros(n, np.int32))
 
 
 def blank(space: Discrete | Box, *leading: int) -> np.ndarray:
@@ -125,12 +125,14 @@ def blank(space: Discrete | Box, *leading: int) -> np.ndarray:
     return np.zeros((*leading, *space.shape), np.float32)
 
 
-def renewed(crowd: Crowd, which: np.ndarray, obs: np.ndarray, keys: Keys) -> np.ndarray:
+def renewed(crowd: BatchedEnv, which: np.ndarray, obs: np.ndarray, keys: Keys) -> np.ndarray:
     """New episodes in some worlds; what all of them show then."""
     return np.where(which.reshape(-1, *[1] * (obs.ndim - 1)), crowd.reset(which, keys), obs)
 
 
-def revived(crowd: Crowd, state: Any, obs: np.ndarray, time: int, resets: Draw, steps: Draw) -> tuple[Any, np.ndarray]:
+def revived(
+    crowd: BatchedEnv, state: Any, obs: np.ndarray, time: int, resets: Draw, steps: Draw
+) -> tuple[Any, np.ndarray]:
     """Worlds as they were at a time, and what they show; before the first reset of all, nobody knows that."""
     if isinstance(crowd, Compiled):
         return Compiled(crowd.env, state), obs
@@ -145,7 +147,7 @@ def revived(crowd: Crowd, state: Any, obs: np.ndarray, time: int, resets: Draw, 
     return Recorded(crowd, trail), again
 
 
-def _again(crowd: Crowd, trail: Trail, time: int, resets: Draw, steps: Draw) -> np.ndarray:
+def _again(crowd: BatchedEnv, trail: Trail, time: int, resets: Draw, steps: Draw) -> np.ndarray:
     """Reset each world at the time when its episode began, and take the actions since; what they show in the end.
 
     All worlds take a step at once, so those that begin later walk about before, which does not matter.
@@ -165,7 +167,7 @@ def choose(where: Array, yes: Any, no: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(where.reshape(-1, *[1] * (a.ndim - 1)), a, b), yes, no)
 
 
-def each_world(function: Callable[..., Any], n: int) -> Callable[..., Any]:
+def over_envs(function: Callable[..., Any], n: int) -> Callable[..., Any]:
     """`vmap`, except that a single world is spared the batched look-ups."""
     if n > 1:
         return jax.vmap(function)
@@ -179,12 +181,12 @@ def each_world(function: Callable[..., Any], n: int) -> Callable[..., Any]:
 
 @jax.jit
 def _reset_all(env: Any, keys: Array) -> Any:
-    return each_world(env.reset, keys.shape[0])(keys)
+    return over_envs(env.reset, keys.shape[0])(keys)
 
 
 @jax.jit
 def _step_all(env: Any, state: Any, actions: Array, keys: Array) -> Step:
-    return each_world(env.step, keys.shape[0])(state, actions, keys)
+    return over_envs(env.step, keys.shape[0])(state, actions, keys)
 
 
 _choose = jax.jit(choose)

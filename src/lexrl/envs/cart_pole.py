@@ -20,11 +20,11 @@ LEAN = np.float32(12 * np.pi / 180)
 class CartPole(eqx.Module):
     """The world; build it with `cart_pole(...)`. Its state is what it shows: place, speed, angle, rate."""
 
-    max_steps: int = eqx.field(static=True)
+    max_episode_steps: int = eqx.field(static=True)
 
     @property
     def spec(self) -> Spec:
-        return Spec(Box((4,)), Discrete(2), ("reward",), self.max_steps)
+        return Spec(Box((4,)), Discrete(2), ("reward",), self.max_episode_steps)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
         body = jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05)
@@ -36,12 +36,12 @@ class CartPole(eqx.Module):
         return Step(body, body, jnp.ones(1), jnp.where(ended, 0.0, 1.0))
 
 
-def cart_pole(max_steps: int = 500) -> CartPole:
+def cart_pole(max_episode_steps: int = 500) -> CartPole:
     """Keep a pole upright on a cart.
 
     Args:
         max_steps: length of an episode.
     """
-    if max_steps < 1:
-        raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
-    return CartPole(max_steps)
+    if max_episode_steps < 1:
+        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
+    return CartPole(max_episode_steps)

@@ -43,15 +43,15 @@ class State(NamedTuple):
 class CartSafe(eqx.Module):
     """The world; build it with `cart_safe(...)`."""
 
-    charge_rest: bool = eqx.field(static=True)
-    trigonometric: bool = eqx.field(static=True)
-    max_steps: int = eqx.field(static=True)
-    effort: bool = eqx.field(static=True, default=False)
+    charge_remaining: bool = eqx.field(static=True)
+    observe_cos_sin: bool = eqx.field(static=True)
+    max_episode_steps: int = eqx.field(static=True)
+    effort_signal: bool = eqx.field(static=True, default=False)
 
     @property
     def spec(self) -> Spec:
-        names = ("reward", "cost", "effort") if self.effort else ("reward", "cost")
-        return Spec(Box((4 + self.trigonometric + self.effort,)), Discrete(2), names, self.max_steps)
+        names = ("reward", "cost", "effort") if self.effort_signal else ("reward", "cost")
+        return Spec(Box((4 + self.observe_cos_sin + self.effort_signal,)), Discrete(2), names, self.max_episode_steps)
 
     def reset(self, key: Array) -> tuple[State, Array]:
         body = jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05).at[2].add(np.float32(np.pi))
@@ -65,9 +65,9 @@ class CartSafe(eqx.Module):
         time = state.time + 1
         away = jnp.abs(body[0])
         ended = away > TRACK
-        rest = jnp.where(ended, self.max_steps - time, 0) if self.charge_rest else 0
+        rest = jnp.where(ended, self.max_episode_steps - time, 0) if self.charge_remaining else 0
         signals = [1 + jnp.cos(body[2]), jnp.where(away > SAFE, 1.0, 0.0) + rest]
-        if self.effort:
+        if self.effort_signal:
             # The product is -1 where the push turned, 0 in the first step.
             signals.append(jnp.where(push * state.before < 0, 1.0, 0.0))
         new = State(body, time, push)
@@ -80,8 +80,8 @@ class CartSafe(eqx.Module):
 
     def _seen(self, state: State) -> Array:
         place, speed, angle, rate = state.body
-        shown = [jnp.cos(angle), jnp.sin(angle)] if self.trigonometric else [angle]
-        before = [jnp.asarray(state.before, jnp.float32)] if self.effort else []
+        shown = [jnp.cos(angle), jnp.sin(angle)] if self.observe_cos_sin else [angle]
+        before = [jnp.asarray(state.before, jnp.float32)] if self.effort_signal else []
         return jnp.stack([place, speed, *shown, rate, *before])
 
 
@@ -96,7 +96,10 @@ def euler(body: Float[Array, " 4"], force: Array) -> Float[Array, " 4"]:
 
 
 def cart_safe(
-    charge_rest: bool = True, trigonometric: bool = False, max_steps: int = 300, effort: bool = False
+    charge_remaining: bool = True,
+    observe_cos_sin: bool = False,
+    max_episode_steps: int = 300,
+    effort_signal: bool = False,
 ) -> CartSafe:
     """Swing a pole up from a cart, and keep the cart where it is safe.
 
@@ -104,8 +107,14 @@ def cart_safe(
         charge_rest: when the cart leaves the track, charge the steps that were left as cost.
         trigonometric: show the angle as cosine and sine instead of a number that jumps.
         max_steps: length of an episode.
-        effort: a third signal that counts the changes of direction; the push before is shown as -1, 0 (none yet), +1.
+        effort_signal: a third signal, the number of changes of direction; the previous push is then observed as -1, 0
+            (none yet) or +1.
     """
-    if max_steps < 1:
-        raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
-    return CartSafe(charge_rest=charge_rest, trigonometric=trigonometric, max_steps=max_steps, effort=effort)
+    if max_episode_steps < 1:
+        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
+    return CartSafe(
+        charge_remaining=charge_remaining,
+        observe_cos_sin=observe_cos_sin,
+        max_episode_steps=max_episode_steps,
+        effort_signal=effort_signal,
+    )

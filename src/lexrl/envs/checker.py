@@ -7,20 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lexrl.envs.crowd import Answers
+from lexrl.envs.crowd import BatchedStep
 from lexrl.errors import InputError
 from lexrl.types import Discrete, Env, Spec, Step
 
 
-def check_world(world: Env, key: Array) -> None:
+def check_env(world: Env, key: Array) -> None:
     """Complain about a world in JAX that does not answer as its spec says; nothing is computed, only shapes."""
     spec = world.spec
     state, obs = jax.eval_shape(lambda key: world.reset(key), key)
-    check_seen(spec, obs, "reset")
-    shape, kind = ((), jnp.int32) if isinstance(spec.action, Discrete) else (spec.action.shape, jnp.float32)
+    check_observation(spec, obs, "reset")
+    shape, kind = ((), jnp.int32) if isinstance(spec.action_space, Discrete) else (spec.action_space.shape, jnp.float32)
     action = jax.ShapeDtypeStruct(shape, kind)
     answer = jax.eval_shape(lambda *given: world.step(*given), state, action, key)
-    check_answer(spec, answer)
+    check_step(spec, answer)
     before, after = (_parts(one) for one in (state, answer.state))
     for part in before | after:
         if before.get(part) != after.get(part):
@@ -30,13 +30,13 @@ def check_world(world: Env, key: Array) -> None:
             )
 
 
-def check_answer(spec: Spec, answer: Any) -> None:
+def check_step(spec: Spec, answer: Any) -> None:
     """Complain about a step that does not answer as the spec says."""
     if not all(hasattr(answer, name) for name in Step._fields):
         raise InputError(
             f"A step answers with {type(answer).__name__}; it must be a lexrl.types.Step({', '.join(Step._fields)})."
         )
-    check_seen(spec, answer.obs, "step")
+    check_observation(spec, answer.obs, "step")
     _check_signals(spec, answer.signals)
     if np.shape(answer.discount) != ():
         raise InputError(
@@ -45,11 +45,11 @@ def check_answer(spec: Spec, answer: Any) -> None:
         )
 
 
-def check_answers(spec: Spec, answers: Answers) -> None:
+def check_batched_step(spec: Spec, answers: BatchedStep) -> None:
     """The same for several worlds at once, whose numbers are in arrays already: only shapes are left to look at."""
-    shape = () if isinstance(spec.observation, Discrete) else spec.observation.shape
+    shape = () if isinstance(spec.observation_space, Discrete) else spec.observation_space.shape
     if answers.obs.shape[1:] != shape:
-        check_seen(spec, answers.obs[0], "step")
+        check_observation(spec, answers.obs[0], "step")
     if answers.signals.shape[1:] != (len(spec.objectives),):
         _check_signals(spec, answers.signals[0])
 
@@ -62,9 +62,9 @@ def _check_signals(spec: Spec, signals: Any) -> None:
         )
 
 
-def check_seen(spec: Spec, obs: Any, when: str) -> None:
+def check_observation(spec: Spec, obs: Any, when: str) -> None:
     """Complain about an observation that is not what the spec says."""
-    space = spec.observation
+    space = spec.observation_space
     shape, kind, name = (
         ((), jnp.integer, "integer") if isinstance(space, Discrete) else (space.shape, jnp.floating, "float")
     )

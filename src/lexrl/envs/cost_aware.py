@@ -18,7 +18,7 @@ from lexrl.errors import InputError
 from lexrl.types import Box, Discrete, Env, Spec, Step
 
 
-class SoFar(eqx.Module):
+class CostAwareObservation(eqx.Module):
     """The world; build it with `so_far(...)`."""
 
     world: Any
@@ -31,9 +31,9 @@ class SoFar(eqx.Module):
     @property
     def spec(self) -> Spec:
         inner = self.world.spec
-        if isinstance(inner.observation, Discrete):
-            return inner._replace(observation=Discrete(inner.observation.n * int(np.prod(self.counts))))
-        return inner._replace(observation=Box((inner.observation.shape[0] + len(self.names),)))
+        if isinstance(inner.observation_space, Discrete):
+            return inner._replace(observation=Discrete(inner.observation_space.n * int(np.prod(self.counts))))
+        return inner._replace(observation=Box((inner.observation_space.shape[0] + len(self.names),)))
 
     def reset(self, key: Array) -> tuple[Any, Array]:
         state, obs = self.world.reset(key)
@@ -60,7 +60,7 @@ class SoFar(eqx.Module):
         return tuple(int(np.floor(level)) + 2 for level in self.levels)
 
     def _seen(self, obs: Array, sums: Array) -> Array:
-        if not isinstance(self.world.spec.observation, Discrete):
+        if not isinstance(self.world.spec.observation_space, Discrete):
             size = np.maximum(np.abs(self.levels), 1.0).astype(np.float32)
             return jnp.concatenate([obs, jnp.clip(sums / size, -2.0, 2.0)])
         number = obs
@@ -72,7 +72,7 @@ class SoFar(eqx.Module):
         return number
 
 
-def so_far(world: Env, limits: Sequence[Limit]) -> SoFar:
+def so_far(world: Env, limits: Sequence[Limit]) -> CostAwareObservation:
     """A world that also shows what the limited signals have summed up to since the episode began."""
     spec = world.spec
     if not isinstance(world, eqx.Module):
@@ -85,8 +85,10 @@ def so_far(world: Env, limits: Sequence[Limit]) -> SoFar:
             f"A limit names {missing[0]!r}, but the signals here are {', '.join(map(repr, spec.objectives))}."
         )
     levels = tuple(float(limit.level) for limit in limits)
-    if isinstance(spec.observation, Discrete) and min(levels) < 0:
+    if isinstance(spec.observation_space, Discrete) and min(levels) < 0:
         raise InputError(f"Sums of numbered states are counted from 0, but a limit is {min(levels):g}.")
-    if isinstance(spec.observation, Box) and len(spec.observation.shape) != 1:
-        raise InputError(f"Only flat observations can show what was spent so far, not {spec.observation}.")
-    return SoFar(world, tuple(limit.name for limit in limits), levels, tuple(-limit.side for limit in limits))
+    if isinstance(spec.observation_space, Box) and len(spec.observation_space.shape) != 1:
+        raise InputError(f"Only flat observations can show what was spent so far, not {spec.observation_space}.")
+    return CostAwareObservation(
+        world, tuple(limit.name for limit in limits), levels, tuple(-limit.side for limit in limits)
+    )

@@ -10,7 +10,7 @@ Keys = Callable[[], Array]
 """Gives one key for each world; worlds that draw from generators of their own never ask for a step's."""
 
 
-class Answers(NamedTuple):
+class BatchedStep(NamedTuple):
     """What `N` worlds answer to their actions."""
 
     obs: np.ndarray
@@ -24,12 +24,12 @@ class Answers(NamedTuple):
 
 
 @runtime_checkable
-class Crowd(Protocol):
+class BatchedEnv(Protocol):
     """`N` worlds in the middle of their episodes. They are alive: every call changes them."""
 
     def reset(self, which: np.ndarray, keys: Keys) -> np.ndarray:
         """New episodes in some worlds (`which` is a mask); what all show, meaningless where nothing was reset."""
         ...
 
-    def step(self, actions: np.ndarray, keys: Keys) -> Answers: ...
+    def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep: ...
     def close(self) -> None: ...

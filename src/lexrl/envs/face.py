@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexrl.envs.crowd import Answers
+from lexrl.envs.crowd import BatchedStep
 from lexrl.envs.signals import Event, Signals
 from lexrl.envs.spaces import Moves, View
 from lexrl.types import Spec
@@ -18,12 +18,12 @@ class Face(NamedTuple):
     moves: Moves
     signals: Signals
 
-    def spec(self, max_steps: int) -> Spec:
+    def spec(self, max_episode_steps: int) -> Spec:
         """All that an algorithm may know of it."""
-        return Spec(self.view.space, self.moves.space, self.signals.names, max_steps)
+        return Spec(self.view.space, self.moves.space, self.signals.names, max_episode_steps)
 
-    def answers(self, events: Sequence[Event], ended: Any, cut: Any) -> Answers:
+    def answers(self, events: Sequence[Event], ended: Any, cut: Any) -> BatchedStep:
         """One step of several worlds, as the host loop wants it."""
         obs = self.view.together([event.obs for event in events])
         paid = np.array([self.signals.read(event) for event in events], np.float32)
-        return Answers(obs, paid, 1 - np.asarray(ended, np.float32), np.array(cut, bool))
+        return BatchedStep(obs, paid, 1 - np.asarray(ended, np.float32), np.array(cut, bool))

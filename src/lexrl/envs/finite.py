@@ -15,7 +15,7 @@ from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.types import Discrete, Spec, Step
 
 
-class FiniteWorld(eqx.Module):
+class FiniteEnv(eqx.Module):
     """Samples a finite MOMDP. Each (s, a) has `K` slots, one for each possible successor; spare ones are never drawn.
 
     Slots are drawn by Walker's alias method: pick one of `K` evenly, keep it with its own probability, else take the
@@ -32,15 +32,15 @@ class FiniteWorld(eqx.Module):
     """`[S]`"""
     initial: Array | np.ndarray
     """`[S, 2]`: the lottery of first states."""
-    noise: float
+    reward_noise: float
     """Standard deviation of the Gaussian noise added to each signal."""
     names: tuple[str, ...] = eqx.field(static=True)
-    max_steps: int = eqx.field(static=True)
+    max_episode_steps: int = eqx.field(static=True)
 
     @property
     def spec(self) -> Spec:
         n_states, n_actions = self.slots.shape[:2]
-        return Spec(Discrete(n_states), Discrete(n_actions), self.names, self.max_steps)
+        return Spec(Discrete(n_states), Discrete(n_actions), self.names, self.max_episode_steps)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
         first = jnp.asarray(self.initial)
@@ -55,7 +55,7 @@ class FiniteWorld(eqx.Module):
         slot = _draw(lambda slot: slots[state, action, slot, :2], self.n_slots, draws[0], draws[1])
         outcome = slots[state, action, slot, 2:]
         successor = outcome[0].astype(jnp.int32)
-        signals = outcome[1:] + self.noise * _normal(draws[2 : 2 + pairs], draws[2 + pairs :])[:m]
+        signals = outcome[1:] + self.reward_noise * _normal(draws[2 : 2 + pairs], draws[2 + pairs :])[:m]
         return Step(successor, successor, signals, jnp.where(jnp.asarray(self.terminal)[successor], 0.0, 1.0))
 
     def momdp(self, gamma: float | tuple[float, ...] = 0.99) -> MOMDP:
@@ -73,18 +73,18 @@ class FiniteWorld(eqx.Module):
         )
 
 
-def finite_world(momdp: MOMDP, *, noise: float = 0.0, max_steps: int = 100) -> FiniteWorld:
+def finite_world(momdp: MOMDP, *, reward_noise: float = 0.0, max_episode_steps: int = 100) -> FiniteEnv:
     """A world that samples a finite MOMDP.
 
     Args:
         momdp: the process.
-        noise: standard deviation of Gaussian noise added to every signal.
+        reward_noise: standard deviation of Gaussian reward_noise added to every signal.
         max_steps: an episode is cut off after so many steps; learners bootstrap across the cut.
     """
-    if max_steps < 1:
-        raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
-    if not noise >= 0:
-        raise InputError(f"The noise is {noise:g}; a standard deviation must be 0 or more.")
+    if max_episode_steps < 1:
+        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
+    if not reward_noise >= 0:
+        raise InputError(f"The reward_noise is {reward_noise:g}; a standard deviation must be 0 or more.")
     matrix = momdp.transitions
     counts = np.diff(matrix.indptr)
     where = np.arange(int(counts.max()))[None, :] < counts[:, None]
@@ -93,14 +93,14 @@ def finite_world(momdp: MOMDP, *, noise: float = 0.0, max_steps: int = 100) -> F
     outcomes = np.zeros((*where.shape, 1 + momdp.n_objectives))
     outcomes[where] = np.column_stack([matrix.indices, momdp.outcome_rewards])
     slots = np.concatenate([_lottery(probability), outcomes], axis=-1)
-    return FiniteWorld(
+    return FiniteEnv(
         slots=slots.reshape(momdp.n_states, momdp.n_actions, *slots.shape[1:]),
         n_slots=np.array(slots.shape[1], np.int32),
         terminal=momdp.terminal,
         initial=_lottery(momdp.initial[None])[0],
-        noise=noise,
+        reward_noise=reward_noise,
         names=momdp.objectives,
-        max_steps=max_steps,
+        max_episode_steps=max_episode_steps,
     )
 
 

@@ -30,18 +30,18 @@ class GridNav(eqx.Module):
     obstacles: Array | np.ndarray
     """`[S]` mask"""
     goal: Array | np.ndarray
-    slip: float
+    slip_probability: float
     goal_reward: float
     step_reward: float
     size: int = eqx.field(static=True)
-    max_steps: int = eqx.field(static=True)
+    max_episode_steps: int = eqx.field(static=True)
     one_hot: bool = eqx.field(static=True)
 
     @property
     def spec(self) -> Spec:
         n_cells = self.size**2
         seen = Box((n_cells,), 0.0, 1.0) if self.one_hot else Discrete(n_cells)
-        return Spec(seen, Discrete(len(MOVES)), ("reward", "cost"), self.max_steps)
+        return Spec(seen, Discrete(len(MOVES)), ("reward", "cost"), self.max_episode_steps)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
         cell = jnp.int32(self.size**2 - 1)
@@ -49,7 +49,7 @@ class GridNav(eqx.Module):
 
     def step(self, state: Array, action: Array, key: Array) -> Step:
         slips, where = jax.random.uniform(key, (2,))
-        move = jnp.where(slips < self.slip, (where * len(MOVES)).astype(jnp.int32), action)
+        move = jnp.where(slips < self.slip_probability, (where * len(MOVES)).astype(jnp.int32), action)
         d_row, d_column = (jnp.asarray(part)[move] for part in np.array(MOVES, np.int32).T)
         row = jnp.clip(state // self.size + d_row, 0, self.size - 1)
         column = jnp.clip(state % self.size + d_column, 0, self.size - 1)
@@ -67,7 +67,11 @@ class GridNav(eqx.Module):
         rows = np.clip(cells[:, None] // self.size + moves[:, 0], 0, self.size - 1)
         columns = np.clip(cells[:, None] % self.size + moves[:, 1], 0, self.size - 1)
         target = rows * self.size + columns
-        chance = np.where(np.eye(n_moves, dtype=bool), 1 - self.slip + self.slip / n_moves, self.slip / n_moves)
+        chance = np.where(
+            np.eye(n_moves, dtype=bool),
+            1 - self.slip_probability + self.slip_probability / n_moves,
+            self.slip_probability / n_moves,
+        )
         pair = np.repeat(np.arange(n_cells * n_moves), n_moves)
         entries = (np.tile(chance, (n_cells, 1)).ravel(), (pair, np.repeat(target, n_moves, axis=0).ravel()))
         matrix = sp.csr_array(entries, shape=(n_cells * n_moves, n_cells))
@@ -106,21 +110,21 @@ class GridNav(eqx.Module):
 
 def grid_nav(
     size: int = 25,
-    seed: int = 0,
-    density: float = 0.3,
-    slip: float = 0.1,
+    map_seed: int = 0,
+    obstacle_density: float = 0.3,
+    slip_probability: float = 0.1,
     goal_reward: float = 100.0,
     step_reward: float = 0.0,
-    max_steps: int = 50,
+    max_episode_steps: int = 50,
     one_hot: bool = False,
 ) -> GridNav:
     """Cross a field of obstacles to a goal, with a hand that slips.
 
     Args:
         size: rows and columns; the paper's experiments have 25, the original also 60.
-        seed: the map follows from it.
-        density: share of obstacles in the rows between start and goal.
-        slip: probability that a move is replaced by a random one.
+        map_seed: the map follows from it.
+        obstacle_density: share of obstacles in the rows between start and goal.
+        slip_probability: probability that a move is replaced by a random one.
         goal_reward: reward on reaching the goal; the original environment has 1000.
         step_reward: reward of every step; the original environment has -1.
         max_steps: length of an episode; the original environment has 200.
@@ -128,21 +132,24 @@ def grid_nav(
     """
     if size < 3:
         raise InputError(f"A grid of size {size} has no room for obstacles; give size 3 or more.")
-    if not (0 <= slip <= 1 and 0 <= density <= 1):
-        raise InputError(f"Slip {slip:g} and density {density:g} are probabilities; both must lie in [0, 1].")
-    if max_steps < 1:
-        raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
-    rng = np.random.default_rng(seed)
+    if not (0 <= slip_probability <= 1 and 0 <= obstacle_density <= 1):
+        raise InputError(
+            f"slip_probability is {slip_probability:g} and obstacle_density is {obstacle_density:g}; both must lie in "
+            "[0, 1]."
+        )
+    if max_episode_steps < 1:
+        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
+    rng = np.random.default_rng(map_seed)
     goal = int(rng.integers(size))
     obstacles = np.zeros((size, size), bool)
-    obstacles[1:-1] = rng.random((size - 2, size)) < density
+    obstacles[1:-1] = rng.random((size - 2, size)) < obstacle_density
     return GridNav(
         obstacles=obstacles.ravel(),
         goal=np.asarray(goal, np.int32),
-        slip=slip,
+        slip_probability=slip_probability,
         goal_reward=goal_reward,
         step_reward=step_reward,
         size=size,
-        max_steps=max_steps,
+        max_episode_steps=max_episode_steps,
         one_hot=one_hot,
     )

@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs import signals as signals_
-from lexrl.envs.crowd import Answers, Keys
+from lexrl.envs.crowd import BatchedStep, Keys
 from lexrl.envs.face import Face
 from lexrl.envs.signals import Event, Function
 from lexrl.envs.spaces import actions, observations
@@ -30,7 +30,7 @@ PROBED = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class GymWorld:
+class GymEnv:
     """The world; build it with `gym_world(...)`."""
 
     make: Callable[..., Any]
@@ -59,11 +59,11 @@ class Environments:
         some = next(iter(seen.values()))
         return self.face.view.together([seen.get(i, some) for i in range(len(self.each))])
 
-    def step(self, actions: np.ndarray, keys: Keys) -> Answers:
+    def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
         events, ended, cut = [], [], []
         taken = self.face.moves.taken(actions)
-        numbered = isinstance(self.face.moves.space, Discrete)
-        for env, action in zip(self.each, taken.tolist() if numbered else taken, strict=True):
+        discrete_observations = isinstance(self.face.moves.space, Discrete)
+        for env, action in zip(self.each, taken.tolist() if discrete_observations else taken, strict=True):
             obs, reward, end, truncated, info = five(env.step(action))
             events.append(Event(obs, action, reward, info))
             ended.append(end)
@@ -76,13 +76,13 @@ class Environments:
 
 
 def gym_world(
-    name_or_make: str | Callable[..., Any],
-    max_steps: int | None = None,
+    env_id: str | Callable[..., Any],
+    max_episode_steps: int | None = None,
     *,
     signals: Function | None = None,
-    numbered: bool = False,
+    discrete_observations: bool = False,
     **settings: Any,
-) -> GymWorld:
+) -> GymEnv:
     """A Gymnasium environment by its registered name, MO-Gymnasium's too, or by a function that makes it.
 
     Args:
@@ -92,30 +92,36 @@ def gym_world(
         numbered: observations of whole numbers become one number each, so that tables can be learned.
         settings: handed to the environment.
     """
-    named = isinstance(name_or_make, str)
-    spec = _registered(name_or_make) if named else None
+    named = isinstance(env_id, str)
+    spec = _registered(env_id) if named else None
     # The checker that Gymnasium puts around environments wants one number as a reward.
-    make = (
-        partial(gymnasium.make, name_or_make, max_episode_steps=-1, disable_env_checker=True) if named else name_or_make
-    )
+    make = partial(gymnasium.make, env_id, max_episode_steps=-1, disable_env_checker=True) if named else env_id
     try:
         one = make(**settings)
     except gymnasium.error.Error as error:
-        raise InputError(f"Gymnasium cannot make {name_or_make!r}: {error}") from error
+        raise InputError(f"Gymnasium cannot make {env_id!r}: {error}") from error
     try:
-        limit = length(name_or_make if named else one, spec or getattr(one, "spec", None), max_steps)
-        view, moves = observations(one.observation_space, numbered=numbered), actions(one.action_space)
+        limit = length(env_id if named else one, spec or getattr(one, "spec", None), max_episode_steps)
+        view, moves = (
+            observations(one.observation_space, discrete_observations=discrete_observations),
+            actions(one.action_space),
+        )
         face = Face(view, moves, signals_.find(_some_steps(one), signals))
     finally:
         one.close()
-    given = {"name_or_make": name_or_make, "max_steps": max_steps, "numbered": numbered, **settings}
+    given = {
+        "env_id": env_id,
+        "max_episode_steps": max_episode_steps,
+        "discrete_observations": discrete_observations,
+        **settings,
+    }
     recipe = (gym_world, given) if named and signals is None else None
-    return GymWorld(partial(make, **settings), face, face.spec(limit), face.signals.found, recipe)
+    return GymEnv(partial(make, **settings), face, face.spec(limit), face.signals.found, recipe)
 
 
-def length(what: Any, spec: Any, max_steps: int | None) -> int:
+def length(what: Any, spec: Any, max_episode_steps: int | None) -> int:
     """The length of an episode: what was asked for, or the environment's own limit."""
-    found = getattr(spec, "max_episode_steps", None) if max_steps is None else max_steps
+    found = getattr(spec, "max_episode_steps", None) if max_episode_steps is None else max_episode_steps
     if found is None:
         raise InputError(f"{what} has no time limit of its own; give max_steps, the length of an episode.")
     if found < 1:

@@ -32,12 +32,12 @@ START = (-0.6, -0.4)
 class MountainCarSafe(eqx.Module):
     """The world; build it with `mountain_car_safe(...)`. Its state is what is seen: the car's place and speed."""
 
-    wall: float
-    max_steps: int = eqx.field(static=True)
+    cost_boundary: float
+    max_episode_steps: int = eqx.field(static=True)
 
     @property
     def spec(self) -> Spec:
-        return Spec(Box((2,), LEFT, RIGHT), Box((1,), -1.0, 1.0), ("reward", "cost", "time"), self.max_steps)
+        return Spec(Box((2,), LEFT, RIGHT), Box((1,), -1.0, 1.0), ("reward", "cost", "time"), self.max_episode_steps)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
         place = jax.random.uniform(key, minval=START[0], maxval=START[1])
@@ -49,12 +49,12 @@ class MountainCarSafe(eqx.Module):
         car = drive(state, push)
         arrived = car[0] >= GOAL
         reward = jnp.where(arrived, 100.0, 0.0) - 0.1 * push**2
-        signals = jnp.stack([reward, jnp.where(car[0] < self.wall, 1.0, 0.0), jnp.ones_like(reward)])
+        signals = jnp.stack([reward, jnp.where(car[0] < self.cost_boundary, 1.0, 0.0), jnp.ones_like(reward)])
         return Step(car, car, signals, jnp.where(arrived, 0.0, 1.0))
 
     def render(self, state: Array | np.ndarray) -> np.ndarray:
         """A picture of the state, `[height, width, 3]`."""
-        return drawing.hill(float(state[0]), LEFT, RIGHT, float(self.wall), GOAL)
+        return drawing.hill(float(state[0]), LEFT, RIGHT, float(self.cost_boundary), GOAL)
 
 
 def drive(car: Float[Array, " 2"], push: Array) -> Float[Array, " 2"]:
@@ -65,17 +65,18 @@ def drive(car: Float[Array, " 2"], push: Array) -> Float[Array, " 2"]:
     return jnp.stack([place, jnp.where((place <= LEFT) & (speed < 0), 0.0, speed)])
 
 
-def mountain_car_safe(wall: float = -0.75, max_steps: int = 999) -> MountainCarSafe:
+def mountain_car_safe(cost_boundary: float = -0.75, max_episode_steps: int = 999) -> MountainCarSafe:
     """Drive a weak car up a hill by swinging, without rolling too far to the other side.
 
     Args:
-        wall: left of this line every step costs; the track ends at -1.2, the car starts in [-0.6, -0.4].
+        cost_boundary: left of this line every step costs; the track ends at -1.2, the car starts in [-0.6, -0.4].
         max_steps: length of an episode.
     """
-    if not LEFT <= wall <= START[0]:
+    if not LEFT <= cost_boundary <= START[0]:
         raise InputError(
-            f"The wall is at {wall:g}; give one from the track's end at {LEFT:g} to the first start at {START[0]:g}."
+            f"cost_boundary is {cost_boundary:g}; it must lie between the left end of the track, {LEFT:g}, and "
+            f"the first start position, {START[0]:g}."
         )
-    if max_steps < 1:
-        raise InputError(f"An episode of {max_steps} steps cannot be; max_steps must be 1 or more.")
-    return MountainCarSafe(wall=wall, max_steps=max_steps)
+    if max_episode_steps < 1:
+        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
+    return MountainCarSafe(cost_boundary=cost_boundary, max_episode_steps=max_episode_steps)

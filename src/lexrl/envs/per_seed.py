@@ -11,7 +11,7 @@ from lexrl.errors import InputError
 from lexrl.types import Env
 
 
-class Worlds(eqx.Module):
+class PerSeed(eqx.Module):
     """One world for each member, of the same kind and size: `per_seed([...])` makes it."""
 
     stacked: Any
@@ -24,13 +24,13 @@ class Worlds(eqx.Module):
         return jax.tree.map(lambda leaf: leaf[i], self.stacked)
 
 
-def per_seed(worlds: Sequence[Env]) -> Worlds:
+def per_seed(worlds: Sequence[Env]) -> PerSeed:
     """Give every seed a world of its own; slots that only some of them need are padded."""
     if len({world.spec for world in worlds}) != 1 or len({jax.tree.structure(world) for world in worlds}) != 1:
         raise InputError("The worlds differ in their spaces, signals or length; all seeds need worlds of one kind.")
     leaves = [jax.tree.leaves(world) for world in worlds]
     padded = [_stack_padded(each) for each in zip(*leaves, strict=True)]
-    return Worlds(jax.tree.unflatten(jax.tree.structure(worlds[0]), padded), len(worlds))
+    return PerSeed(jax.tree.unflatten(jax.tree.structure(worlds[0]), padded), len(worlds))
 
 
 def _stack_padded(leaves: Sequence[Any]) -> np.ndarray:

@@ -3,38 +3,40 @@
 import dataclasses
 from typing import Any
 
-from lexrl.envs.finite import FiniteWorld, finite_world
-from lexrl.envs.per_seed import Worlds, per_seed
+from lexrl.envs.finite import FiniteEnv, finite_world
+from lexrl.envs.per_seed import PerSeed, per_seed
 from lexrl.momdp import random_momdp
 
 
 def random_world(
-    seed: int = 0,
-    states: int = 256,
-    actions: int = 4,
-    objectives: int = 2,
-    successors: int | None = None,
-    ties: float = 0.0,
-    noise: float = 0.2,
-    max_steps: int = 100,
-) -> FiniteWorld:
-    """Random transitions and rewards, with Gaussian noise on the rewards and episodes of fixed length.
+    momdp_seed: int = 0,
+    num_states: int = 256,
+    num_actions: int = 4,
+    num_signals: int = 2,
+    num_successors: int | None = None,
+    tie_fraction: float = 0.0,
+    reward_noise: float = 0.2,
+    max_episode_steps: int = 100,
+) -> FiniteEnv:
+    """Random transitions and rewards, with Gaussian reward_noise on the rewards and episodes of fixed length.
 
     Args:
-        seed: the process follows from it.
-        states: number of states; the paper has 256 and 512.
-        actions: number of actions.
-        objectives: number of signals, named signal_1, signal_2, ...
-        successors: so many successors for each state and action; a random number each if not given.
-        ties: share of states where the first objectives cannot tell the actions apart.
-        noise: standard deviation of the noise on each reward.
+        momdp_seed: the process follows from it.
+        num_states: number of num_states; the paper has 256 and 512.
+        num_actions: number of num_actions.
+        num_signals: number of signals, named signal_1, signal_2, ...
+        num_successors: so many num_successors for each state and action; a random number each if not given.
+        tie_fraction: share of num_states where the first num_signals cannot tell the num_actions apart.
+        reward_noise: standard deviation of the reward_noise on each reward.
         max_steps: length of an episode.
     """
-    process = random_momdp(seed, states, actions, objectives, successors=successors, ties=ties)
-    return finite_world(process, noise=noise, max_steps=max_steps)
+    process = random_momdp(
+        momdp_seed, num_states, num_actions, num_signals, num_successors=num_successors, tie_fraction=tie_fraction
+    )
+    return finite_world(process, reward_noise=reward_noise, max_episode_steps=max_episode_steps)
 
 
-def random_worlds(count: int, first: int = 0, **settings: Any) -> Worlds:
+def random_envs(count: int, first: int = 0, **settings: Any) -> PerSeed:
     """One random world for each of `count` seeds: those of `random_world` with the seeds from `first` on."""
     worlds = per_seed([random_world(first + i, **settings) for i in range(count)])
-    return dataclasses.replace(worlds, recipe=(random_worlds, {"count": count, "first": first, **settings}))
+    return dataclasses.replace(worlds, recipe=(random_envs, {"count": count, "first": first, **settings}))

@@ -45,7 +45,7 @@ class World(gymnasium.Env[Any, Any]):
             raise InputError(f"The render mode is {render_mode!r}; it must be 'rgb_array' or None.")
         spec = world.spec
         self.world, self.metadata, self.render_mode = world, metadata, render_mode
-        self.observation_space, self.action_space = _space(spec.observation), _space(spec.action)
+        self.observation_space, self.action_space = _space(spec.observation_space), _space(spec.action_space)
         self.reward_space = spaces.Box(-np.inf, np.inf, (len(spec.objectives),), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -62,7 +62,7 @@ class World(gymnasium.Env[Any, Any]):
         reward = np.asarray(answer.signals, np.float32)
         named = dict(zip(self.world.spec.objectives, reward.tolist(), strict=True))
         ended = bool(answer.discount == 0)
-        out_of_time = not ended and self.time >= self.world.spec.max_steps
+        out_of_time = not ended and self.time >= self.world.spec.max_episode_steps
         return self._shown(answer.obs), reward, ended, out_of_time, {"signals": named}
 
     def render(self) -> Any:

@@ -33,9 +33,9 @@ class Moves(NamedTuple):
     taken: Callable[[np.ndarray], np.ndarray]
 
 
-def observations(space: Any, *, numbered: bool) -> View:
+def observations(space: Any, *, discrete_observations: bool) -> View:
     """Numbers stay numbers, shifted to begin at 0; boxes stay boxes; all that can be flattened becomes a box."""
-    if numbered:
+    if discrete_observations:
         return _numbers(space)
     if isinstance(space, spaces.Discrete):
         return View(Discrete(int(space.n)), _shifted(int(space.start)))

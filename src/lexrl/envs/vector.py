@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from lexrl.envs import signals as signals_
-from lexrl.envs.crowd import Answers, Keys
+from lexrl.envs.crowd import BatchedStep, Keys
 from lexrl.envs.face import Face
 from lexrl.envs.gym import PROBED, five, length, seeds_of
 from lexrl.envs.signals import Event, Function
@@ -27,7 +27,7 @@ from lexrl.types import Spec
 
 
 @dataclasses.dataclass(frozen=True)
-class VectorWorld:
+class GymVectorEnv:
     """The world; build it with `gym_vector_world(...)`."""
 
     make: Callable[[], Any]
@@ -61,7 +61,7 @@ class Vector:
         obs, _ = self.env.reset(seed=seeds_of(keys()), options={"reset_mask": np.array(which, bool)})
         return self.face.view.together([_one(obs, i) for i in range(self.count)])
 
-    def step(self, actions: np.ndarray, keys: Keys) -> Answers:
+    def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
         taken = self.face.moves.taken(actions)
         return self.face.answers(*stepped(self.env, taken, self.count, with_info=self.face.signals.in_info))
 
@@ -70,8 +70,12 @@ class Vector:
 
 
 def gym_vector_world(
-    make: Callable[[], Any], max_steps: int | None = None, *, signals: Function | None = None, numbered: bool = False
-) -> VectorWorld:
+    make: Callable[[], Any],
+    max_episode_steps: int | None = None,
+    *,
+    signals: Function | None = None,
+    discrete_observations: bool = False,
+) -> GymVectorEnv:
     """A Gymnasium vector environment.
 
     Args:
@@ -82,14 +86,14 @@ def gym_vector_world(
     """
     env = make()
     try:
-        limit, count = length(env, env.spec, max_steps), int(env.num_envs)
-        view = observations(env.single_observation_space, numbered=numbered)
+        limit, count = length(env, env.spec, max_episode_steps), int(env.num_envs)
+        view = observations(env.single_observation_space, discrete_observations=discrete_observations)
         moves = actions(env.single_action_space)
         _check_resets(env)
         face = Face(view, moves, signals_.find(_some_steps(env), signals))
     finally:
         env.close()
-    return VectorWorld(make, count, face, face.spec(limit), face.signals.found)
+    return GymVectorEnv(make, count, face, face.spec(limit), face.signals.found)
 
 
 def stepped(

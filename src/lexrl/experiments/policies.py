@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lexrl.envs import SoFar
+from lexrl.envs import CostAwareObservation
 from lexrl.envs.cart_safe import HALF_LENGTH, SAFE, TRACK
 from lexrl.experiments import safety
 from lexrl.experiments.schedule import Finished, Job
@@ -46,7 +46,7 @@ def _pictures(world: str, kind: str, here: Sequence[Finished]) -> Section:
 
 def _picture(one: Finished, draw: Draw) -> dict[str, Any]:
     result = load(one.found.path, one.job.build())
-    seen = paths(result.people, result.seats.learner, EPISODES).seen
+    seen = paths(result.population, result.train_states.agent, EPISODES).seen
     titles = [f"seed {seed}" for seed in result.run.seeds]
     label = one.job.label
     return {
@@ -60,8 +60,8 @@ def _picture(one: Finished, draw: Draw) -> dict[str, Any]:
 def _draw_cart(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
     from lexrl.report import routes  # matplotlib takes its time to import
 
-    inside = world.world if isinstance(world, SoFar) else world
-    body, tip = cart(seen, inside.trigonometric)
+    inside = world.world if isinstance(world, CostAwareObservation) else world
+    body, tip = cart(seen, inside.observe_cos_sin)
     return routes.cart(body, tip, titles, SAFE, TRACK)
 
 
@@ -69,7 +69,7 @@ def _draw_grid(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
     from lexrl.report import routes
 
     # A world that shows what was spent numbers pairs of a cell and a sum.
-    inside, sums = (world.world, int(np.prod(world.counts))) if isinstance(world, SoFar) else (world, 1)
+    inside, sums = (world.world, int(np.prod(world.counts))) if isinstance(world, CostAwareObservation) else (world, 1)
     return routes.grid(seen // sums, titles, inside.size, np.asarray(inside.obstacles), int(inside.goal))
 
 
@@ -87,9 +87,9 @@ DRAWN: dict[str, tuple[str, Draw]] = {
 """How policies are drawn; the runs of other worlds have no pictures."""
 
 
-def cart(seen: np.ndarray, trigonometric: bool) -> tuple[np.ndarray, np.ndarray]:
+def cart(seen: np.ndarray, observe_cos_sin: bool) -> tuple[np.ndarray, np.ndarray]:
     """Where the cart's body and the pole's tip are, `[..., 2]` each, from observations."""
     place = seen[..., 0]
-    sine, cosine = (seen[..., 3], seen[..., 2]) if trigonometric else (np.sin(seen[..., 2]), np.cos(seen[..., 2]))
+    sine, cosine = (seen[..., 3], seen[..., 2]) if observe_cos_sin else (np.sin(seen[..., 2]), np.cos(seen[..., 2]))
     body = np.stack([place, np.zeros_like(place)], axis=-1)
     return body, body + 2 * HALF_LENGTH * np.stack([sine, cosine], axis=-1)

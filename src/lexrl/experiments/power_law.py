@@ -15,11 +15,11 @@ class Times(NamedTuple):
     """NaN: there is none, for learning did not come to an end."""
     resampled: np.ndarray
     """`[R]`: with the same worlds drawn in all sizes, where they are the same worlds."""
-    worlds: int
+    num_envs: int
 
     def interval(self) -> Interval:
         """The time with its 95 % interval; none where more than one resample in twenty has no time."""
-        return _interval(self.middle, self.resampled, self.worlds)
+        return _interval(self.middle, self.resampled, self.num_envs)
 
 
 class Law(NamedTuple):
@@ -51,7 +51,7 @@ def fit(sizes: np.ndarray, times: "list[Times]") -> Law | None:
     each = np.log([one.resampled for one in times if np.isfinite(one.middle)])
     away = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
     slope = float(away @ y)
-    worlds = min(one.worlds for one in times)
+    worlds = min(one.num_envs for one in times)
     line = np.exp(y.mean() + slope * (np.log(np.asarray(sizes, float)) - x.mean()))
     return Law(_interval(slope, away @ each, worlds), tuple(line.tolist()))
 

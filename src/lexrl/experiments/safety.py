@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import exact
-from lexrl.algorithms import Only
+from lexrl.algorithms import SingleObjective
 from lexrl.constraints import as_limits
-from lexrl.envs import SoFar, named
+from lexrl.envs import CostAwareObservation, named
 from lexrl.experiments.schedule import Finished, Job, finals
 from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, seen, text
 from lexrl.order import parse
@@ -93,7 +93,7 @@ def job(algorithm: str, world: str, kind: Any, seeds: int, most: int) -> Job:
     """One learner in one world, for at most so many steps."""
     found = preset(algorithm, world, kind)
     found = shortened(found, min(1.0, most / found.steps))
-    learner = found.algorithm if found.order == SAFE else Only(found.algorithm, "reward")
+    learner = found.algorithm if found.order == SAFE else SingleObjective(found.algorithm, "reward")
     return Job(
         name=f"{world}/{kind}/{algorithm}",
         label=ALGORITHMS.get(algorithm, algorithm),
@@ -111,16 +111,16 @@ def job(algorithm: str, world: str, kind: Any, seeds: int, most: int) -> Job:
 def discounted(result: Result) -> dict[str, Any]:
     """What each seed's greedy policy is worth with discounts, by 1,000 episodes that are hardly cut off."""
     run = dataclasses.replace(result.run, env=_lasting(result.run.env, 400))
-    long = dataclasses.replace(result, run=run, people=run.population())
+    long = dataclasses.replace(result, run=run, population=run.population())
     played = long.evaluate(1000, gamma=GAMMA).discounted.mean(axis=1)
     return {"discounted": {name: played[:, i].tolist() for i, name in enumerate(run.order.names)}}
 
 
 def _lasting(world: Any, steps: int) -> Any:
     """The same world with longer episodes."""
-    if isinstance(world, SoFar):
+    if isinstance(world, CostAwareObservation):
         return dataclasses.replace(world, world=_lasting(world.world, steps))
-    return dataclasses.replace(world, max_steps=steps)
+    return dataclasses.replace(world, max_episode_steps=steps)
 
 
 def summarise(done: Sequence[Finished]) -> list[Section]:

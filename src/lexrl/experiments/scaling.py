@@ -30,7 +30,7 @@ NEAR = 0.1
 TOLERANCE, GAMMA = Relative(0.01), 0.9
 TABLES: dict[str, Any] = {"tolerance": TOLERANCE, "alpha": 0.01, "gamma": GAMMA}
 LINEAR: dict[str, Any] = {
-    "networks": Networks(hidden=(), bias=False), "tolerance": TOLERANCE, "gamma": GAMMA, "rate": 0.05,
+    "networks": Networks(hidden_sizes=(), use_bias=False), "tolerance": TOLERANCE, "gamma": GAMMA, "rate": 0.05,
     "critic_rate": 0.05, "dual": Dual(beta=1.0, eta=0.3),
 }  # fmt: skip
 ALGORITHMS: dict[str, tuple[str, Callable[[], Any], int]] = {
@@ -73,7 +73,7 @@ def _job(name: str, states: int, objectives: int, worlds: int, share: float) -> 
         seeds=worlds,
         steps=round(share * steps * max(1.0, states / 256)),
         settings={"states": states, "objectives": objectives, "max_steps": EPISODE},
-        chunks=100,
+        num_log_points=100,
         tags={"algorithm": name, "states": states, "objectives": objectives},
         measure=to_the_optimum,
     )

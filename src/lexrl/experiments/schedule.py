@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import store
-from lexrl.envs import named, random_worlds
+from lexrl.envs import named, random_envs
 from lexrl.errors import InputError
 from lexrl.report import run_folder as reports
 from lexrl.report.run_folder import Found
@@ -40,7 +40,7 @@ class Job:
     steps: int
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """The world's settings."""
-    chunks: int = 50
+    num_log_points: int = 50
     tags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What tells it from others: `{"preset": "tuned"}`."""
     measure: Callable[[Result], dict[str, Any]] | None = None
@@ -48,12 +48,12 @@ class Job:
 
     def run(self) -> Run:
         """The run itself; worlds are built here."""
-        return plan(self.algorithm, self.build(), self.order, self.seeds, self.steps, self.chunks)
+        return plan(self.algorithm, self.build(), self.order, self.seeds, self.steps, self.num_log_points)
 
     def build(self) -> Any:
         """The world."""
         if self.world == "random-momdps":
-            return random_worlds(self.seeds, **self.settings)
+            return random_envs(self.seeds, **self.settings)
         return named.world(self.world, **self.settings)
 
     @property
@@ -66,7 +66,7 @@ class Job:
             "order": self.order,
             "seeds": self.seeds,
             "steps": self.steps,
-            "chunks": self.chunks,
+            "chunks": self.num_log_points,
         }
 
 

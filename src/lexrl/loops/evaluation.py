@@ -28,8 +28,8 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    people: Population,
-    learners: State,
+    population: Population,
+    agents: State,
     *,
     episodes: int = 100,
     gamma: float | tuple[float, ...] = 1.0,
@@ -37,21 +37,21 @@ def evaluate(
 ) -> Evaluation:
     """Play `episodes` episodes with each member's policy, with randomness that training never sees."""
     check_episodes(episodes)
-    m = len(people.order.objectives)
+    m = len(population.order.objectives)
     discount = jnp.broadcast_to(jnp.asarray(gamma, jnp.float32), (m,))
     played = _play(
-        people.share,
-        people.algorithms,
-        people.env,
-        people.seeds,
-        learners,
+        population.share,
+        population.algorithms,
+        population.env,
+        population.seeds,
+        agents,
         discount,
         episodes=episodes,
         greedy=greedy,
-        **people.static,
+        **population.static,
     )
-    returns, discounted, lengths = (np.asarray(part)[: people.size] for part in played)
-    return Evaluation(people.order.unsigned(returns), people.order.unsigned(discounted), lengths)
+    returns, discounted, lengths = (np.asarray(part)[: population.size] for part in played)
+    return Evaluation(population.order.unsigned(returns), population.order.unsigned(discounted), lengths)
 
 
 def check_episodes(episodes: int) -> None:
@@ -60,11 +60,11 @@ def check_episodes(episodes: int) -> None:
         raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
 
 
-@partial(jax.jit, static_argnames=("episodes", "greedy", "own_world", "columns", "signs", "mesh"))
-def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, own_world, columns, signs, mesh):
-    def one(algorithm: Algorithm, env: Env, seed: Array, learner: State, gamma: Array) -> Any:
+@partial(jax.jit, static_argnames=("episodes", "greedy", "per_seed_env", "columns", "signs", "mesh"))
+def _play(share, algorithms, env, seeds, agents, gamma, *, episodes, greedy, per_seed_env, columns, signs, mesh):
+    def one(algorithm: Algorithm, env: Env, seed: Array, agent: State, gamma: Array) -> Any:
         def episode(number: Array) -> Any:
-            (world, obs), play = begin(algorithm, env, seed, learner, number, greedy)
+            (world, obs), play = begin(algorithm, env, seed, agent, number, greedy)
 
             def goes_on(carry: Any) -> Array:
                 return carry[-1]
@@ -73,7 +73,7 @@ def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, o
                 world, obs, time, total, worth, weight, _ = carry
                 answer = play(world, obs, time)
                 reward = rewards(answer.signals, columns, signs)
-                on = (answer.discount > 0) & (time + 1 < env.spec.max_steps)
+                on = (answer.discount > 0) & (time + 1 < env.spec.max_episode_steps)
                 return (
                     answer.state, answer.obs, time + 1, total + reward, worth + weight * reward, weight * gamma, on,
                 )  # fmt: skip
@@ -85,19 +85,19 @@ def _play(share, algorithms, env, seeds, learners, gamma, *, episodes, greedy, o
 
         return jax.lax.map(episode, jnp.arange(episodes))
 
-    shared = (False, not own_world, False, False, True)
-    return over_members(one, mesh, shared)(share, algorithms, env, seeds, learners, gamma)
+    shared = (False, not per_seed_env, False, False, True)
+    return over_members(one, mesh, shared)(share, algorithms, env, seeds, agents, gamma)
 
 
 def begin(
-    algorithm: Algorithm, env: Env, seed: Array, learner: State, number: Array, greedy: bool
+    algorithm: Algorithm, env: Env, seed: Array, agent: State, number: Array, greedy: bool
 ) -> tuple[tuple[Any, Array], Callable[[Any, Array, Array], Step]]:
     """A world and what is seen of it when a member's episode of this number begins; and its step at a time of it."""
     act, step, reset = (
         keys.stream(seed, purpose, number)
         for purpose in (Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP, Purpose.EVALUATE_RESET)
     )
-    player = begun(algorithm, learner, seed, number)
+    player = begun(algorithm, agent, seed, number)
 
     def play(world: Any, obs: Array, time: Array) -> Step:
         action = algorithm.act(player, obs, keys.at(act, time), greedy=greedy)
@@ -106,13 +106,13 @@ def begin(
     return env.reset(reset), play
 
 
-def begun(algorithm: Any, learner: State, seed: Any, episode: Any) -> State:
+def begun(algorithm: Any, agent: State, seed: Any, episode: Any) -> State:
     """The state that plays an episode: where the policy is a mixture, one of its parts is drawn for it."""
     if not hasattr(algorithm, "begin"):
-        return learner
-    return _begun(algorithm, learner, seed, episode)
+        return agent
+    return _begun(algorithm, agent, seed, episode)
 
 
 @jax.jit
-def _begun(algorithm: Any, learner: State, seed: Array, episode: Array) -> State:
-    return algorithm.begin(learner, keys.at(keys.stream(seed, Purpose.EVALUATE_BEGIN, episode), 0))
+def _begun(algorithm: Any, agent: State, seed: Array, episode: Array) -> State:
+    return algorithm.begin(agent, keys.at(keys.stream(seed, Purpose.EVALUATE_BEGIN, episode), 0))

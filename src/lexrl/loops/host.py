@@ -20,20 +20,20 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs import batched, checker
-from lexrl.envs.crowd import Crowd, Keys
-from lexrl.envs.per_seed import Worlds
+from lexrl.envs.crowd import BatchedEnv, Keys
+from lexrl.envs.per_seed import PerSeed
 from lexrl.loops import keys
 from lexrl.loops.compiled import (
     Chunk,
     Fault,
-    Seat,
     Tally,
+    TrainState,
     check_length,
     complaints,
-    each_world,
     fault_of_state,
     first_fault,
     order_spec,
+    over_envs,
     stops,
     summary,
 )
@@ -59,12 +59,14 @@ class Member(NamedTuple):
     def init(self, spec: Spec) -> Any:
         return _init(self.algorithm, self.seed, spec)
 
-    def act(self, learner: Any, obs: Any, time: int) -> np.ndarray:
+    def act(self, agent: Any, obs: Any, time: int) -> np.ndarray:
         """An action for every world."""
-        return np.asarray(_act(self.algorithm, self.acting, learner, obs, np.uint32(time)))
+        return np.asarray(_act(self.algorithm, self.acting, agent, obs, np.uint32(time)))
 
-    def update(self, seat: Seat, rollout: Transition) -> tuple[Any, Any, Fault]:
-        return _update(self.algorithm, self.updating, seat.learner, seat.iteration, seat.fault, rollout)
+    def update(self, train_state: TrainState, rollout: Transition) -> tuple[Any, Any, Fault]:
+        return _update(
+            self.algorithm, self.updating, train_state.agent, train_state.iteration, train_state.fault, rollout
+        )
 
     def rewards(self, signals: np.ndarray) -> np.ndarray:
         """A world's signals `[N, K]` as rewards `[N, M]`."""
@@ -75,43 +77,47 @@ class Member(NamedTuple):
         return lambda: _keys(self.seed, purpose, np.asarray(worlds, np.uint32), np.asarray(times, np.uint32))
 
 
-def start(people: Population, env: Any) -> Seat:
+def start(population: Population, env: Any) -> TrainState:
     """Every member before its first step. Worlds that are not in JAX are not made yet: what they show is all 0."""
-    return _together(people, [_first(one, _world(env, i), people) for i, one in enumerate(everyone(people))])
+    return _together(
+        population, [_first(one, _world(env, i), population) for i, one in enumerate(everyone(population))]
+    )
 
 
-def advance(people: Population, env: Any, seats: Seat, steps: int, *, chunks: int = 50) -> Iterator[Chunk]:
+def advance(
+    population: Population, env: Any, train_states: TrainState, steps: int, *, num_log_points: int = 50
+) -> Iterator[Chunk]:
     """Go on from `seats` until each member has taken `steps` steps in all."""
-    check_length(steps, chunks)
-    members, each = everyone(people), apart(seats, people.size)
-    per_iteration = people.algorithms.rollout * people.algorithms.worlds
-    done = max(int(seat.iteration) for seat in each)
-    ends = stops(-(-steps // per_iteration), chunks, done)
+    check_length(steps, num_log_points)
+    members, each = everyone(population), apart(train_states, population.size)
+    per_iteration = population.algorithms.num_steps * population.algorithms.num_envs
+    done = max(int(train_state.iteration) for train_state in each)
+    ends = stops(-(-steps // per_iteration), num_log_points, done)
     with contextlib.ExitStack() as stack:
         lives = [_revived(stack, one, _world(env, i), each[i]) for i, one in enumerate(members)] if ends else []
         for stop in ends:
-            parts = [_chunk(one, people.spec, *life, stop - done) for one, life in zip(members, lives, strict=True)]
-            lives = [(crowd, seat) for (crowd, _), (seat, _) in zip(lives, parts, strict=True)]
-            done, together = stop, _together(people, [seat for seat, _ in parts])
+            parts = [_chunk(one, population.spec, *life, stop - done) for one, life in zip(members, lives, strict=True)]
+            lives = [(crowd, train_state) for (crowd, _), (train_state, _) in zip(lives, parts, strict=True)]
+            done, together = stop, _together(population, [train_state for train_state, _ in parts])
             tally = jax.tree.map(lambda *leaves: np.stack(leaves), *[tally for _, tally in parts])
-            fault = jax.tree.map(lambda leaf: np.asarray(leaf)[: people.size], together.fault)
-            faults = complaints(fault, np.asarray(people.seeds), people.order)
-            yield Chunk(done * per_iteration, together, summary(tally, people.order), faults)
+            fault = jax.tree.map(lambda leaf: np.asarray(leaf)[: population.size], together.fault)
+            faults = complaints(fault, np.asarray(population.seeds), population.order)
+            yield Chunk(done * per_iteration, together, summary(tally, population.order), faults)
 
 
-def everyone(people: Population) -> list[Member]:
+def everyone(population: Population) -> list[Member]:
     """Each member on its own."""
-    columns = people.order.columns(people.spec.objectives)
-    each = apart((people.algorithms, people.seeds), people.size)
+    columns = population.order.columns(population.spec.objectives)
+    each = apart((population.algorithms, population.seeds), population.size)
     placed = [jax.device_put(one) for one in each]
     return [
-        Member(algorithm, seed, columns, people.order.signs, *_streams(seed, algorithm.worlds))
+        Member(algorithm, seed, columns, population.order.signs, *_streams(seed, algorithm.num_envs))
         for algorithm, seed in placed
     ]
 
 
 def _world(env: Any, place: int) -> Any:
-    return env.one(place) if isinstance(env, Worlds) else env
+    return env.one(place) if isinstance(env, PerSeed) else env
 
 
 def apart(stacked: Any, count: int) -> list[Any]:
@@ -120,24 +126,24 @@ def apart(stacked: Any, count: int) -> list[Any]:
     return [jax.tree.map(lambda leaf, place=place: leaf[place], arrays) for place in range(count)]
 
 
-def _together(people: Population, each: Sequence[Seat]) -> Seat:
+def _together(population: Population, each: Sequence[TrainState]) -> TrainState:
     """Members stacked, with the population's padding."""
-    padded = [*each, *[each[-1]] * (len(people.seeds) - len(each))]
+    padded = [*each, *[each[-1]] * (len(population.seeds) - len(each))]
     return jax.device_put(jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *padded))
 
 
-def _first(one: Member, env: Any, people: Population) -> Seat:
-    spec, n = people.spec, one.algorithm.worlds
+def _first(one: Member, env: Any, population: Population) -> TrainState:
+    spec, n = population.spec, one.algorithm.num_envs
     if isinstance(env, eqx.Module):
         crowd = batched.Compiled(env)
         obs = crowd.reset(np.ones(n, bool), one.keys(Purpose.RESET, np.arange(n), 0))
         world = crowd.state
     else:
-        obs, world = batched.blank(spec.observation, n), batched.no_trail(spec, n)
+        obs, world = batched.blank(spec.observation_space, n), batched.no_trail(spec, n)
     none = np.int32(-1)
-    return Seat(
-        learner=one.init(order_spec(people)),
-        world=world,
+    return TrainState(
+        agent=one.init(order_spec(population)),
+        env_state=world,
         obs=obs,
         clock=np.zeros(n, np.int32),
         earned=np.zeros((n, len(one.columns)), np.float32),
@@ -146,82 +152,84 @@ def _first(one: Member, env: Any, people: Population) -> Seat:
     )
 
 
-def _revived(stack: contextlib.ExitStack, one: Member, env: Any, seat: Seat) -> tuple[Any, Seat]:
+def _revived(stack: contextlib.ExitStack, one: Member, env: Any, train_state: TrainState) -> tuple[Any, TrainState]:
     """A member's worlds where they were, to be closed by the stack; none for a member that has stopped."""
-    if int(seat.fault.step) >= 0:
-        return None, seat
-    lanes, time = np.arange(one.algorithm.worlds), int(seat.iteration) * one.algorithm.rollout
+    if int(train_state.fault.step) >= 0:
+        return None, train_state
+    lanes, time = np.arange(one.algorithm.num_envs), int(train_state.iteration) * one.algorithm.num_steps
     crowd = stack.enter_context(contextlib.closing(batched.alive(env, len(lanes))))
     crowd, obs = batched.revived(
         crowd,
-        seat.world,
-        seat.obs,
+        train_state.env_state,
+        train_state.obs,
         time,
         partial(one.keys, Purpose.RESET, lanes),
         partial(one.keys, Purpose.STEP, lanes),
     )
-    checker.check_seen(env.spec, obs[0], "reset")
-    return crowd, seat._replace(learner=jax.device_put(seat.learner), obs=obs)
+    checker.check_observation(env.spec, obs[0], "reset")
+    return crowd, train_state._replace(agent=jax.device_put(train_state.agent), obs=obs)
 
 
-def _chunk(one: Member, spec: Spec, crowd: Any, seat: Seat, iterations: int) -> tuple[Seat, Tally]:
+def _chunk(one: Member, spec: Spec, crowd: Any, train_state: TrainState, iterations: int) -> tuple[TrainState, Tally]:
     """As many iterations as asked for; a member that has met a NaN does nothing, and keeps what it was before."""
-    if int(seat.fault.step) >= 0:
-        return seat, _silence(one, spec, seat)
-    before, tally = seat, None
+    if int(train_state.fault.step) >= 0:
+        return train_state, _silence(one, spec, train_state)
+    before, tally = train_state, None
     for _ in range(iterations):
-        seat, more = _iterate(one, spec, crowd, seat)
+        train_state, more = _iterate(one, spec, crowd, train_state)
         tally = jax.tree.map(np.add, jax.tree.map(np.zeros_like, more) if tally is None else tally, more)
-        if int(seat.fault.step) >= 0:
+        if int(train_state.fault.step) >= 0:
             break
-    seat = seat._replace(world=crowd.state, fault=fault_of_state(seat, one.algorithm))
-    if int(seat.fault.step) >= 0:
-        seat = before._replace(fault=seat.fault, iteration=seat.iteration)
+    train_state = train_state._replace(world=crowd.state, fault=fault_of_state(train_state, one.algorithm))
+    if int(train_state.fault.step) >= 0:
+        train_state = before._replace(fault=train_state.fault, iteration=train_state.iteration)
     assert tally is not None
-    return seat, tally
+    return train_state, tally
 
 
-def _silence(one: Member, spec: Spec, seat: Seat) -> Tally:
+def _silence(one: Member, spec: Spec, train_state: TrainState) -> Tally:
     """What a member that has stopped has to tell: nothing, in the shapes of the others."""
-    t, n, m = one.algorithm.rollout, one.algorithm.worlds, len(one.columns)
+    t, n, m = one.algorithm.num_steps, one.algorithm.num_envs, len(one.columns)
     seen, chosen, numbers = (
-        batched.blank(spec.observation, t, n),
-        batched.blank(spec.action, t, n),
+        batched.blank(spec.observation_space, t, n),
+        batched.blank(spec.action_space, t, n),
         np.zeros((t, n), np.float32),
     )
     rollout = Transition(seen, chosen, np.zeros((t, n, m), np.float32), numbers, seen, np.zeros((t, n), bool))
-    _, metrics, _ = jax.eval_shape(one.update, seat._replace(world=None), rollout)
+    _, metrics, _ = jax.eval_shape(one.update, train_state._replace(world=None), rollout)
     zero = np.float32(0)
     zeros: Any = {name: np.zeros(value.shape, value.dtype) for name, value in metrics.items()}
     return Tally(zero, np.zeros(m, np.float32), zero, zero, zeros)
 
 
-def _iterate(one: Member, spec: Spec, crowd: Crowd, seat: Seat) -> tuple[Seat, Tally]:
+def _iterate(one: Member, spec: Spec, crowd: BatchedEnv, train_state: TrainState) -> tuple[TrainState, Tally]:
     """One turn of the loop: collect a rollout, learn from it."""
-    begin = int(seat.iteration) * one.algorithm.rollout
+    begin = int(train_state.iteration) * one.algorithm.num_steps
     seen, counts = [], []
-    for time in range(begin, begin + one.algorithm.rollout):
-        seat, transition, count = _step(one, spec, crowd, seat, time)
+    for time in range(begin, begin + one.algorithm.num_steps):
+        train_state, transition, count = _step(one, spec, crowd, train_state, time)
         seen.append(transition)
         counts.append(count)
     rollout = Transition(*(np.stack(parts) for parts in zip(*seen, strict=True)))
-    learner, metrics, fault = one.update(seat, rollout)
+    agent, metrics, fault = one.update(train_state, rollout)
     episodes, returns, lengths = (sum(parts) for parts in zip(*counts, strict=True))
     told = {name: np.asarray(value) for name, value in metrics.items()}  # cheaper than jax.device_get
     tally = Tally(episodes, returns, lengths, np.float32(1.0), told)
-    return seat._replace(learner=learner, iteration=seat.iteration + np.int32(1), fault=fault), tally
+    return train_state._replace(agent=agent, iteration=train_state.iteration + np.int32(1), fault=fault), tally
 
 
-def _step(one: Member, spec: Spec, crowd: Crowd, seat: Seat, time: int) -> tuple[Seat, Transition, Any]:
+def _step(
+    one: Member, spec: Spec, crowd: BatchedEnv, train_state: TrainState, time: int
+) -> tuple[TrainState, Transition, Any]:
     """One step of every world of a member, with the bookkeeping of its episodes."""
-    lanes = np.arange(one.algorithm.worlds)
-    actions = one.act(seat.learner, seat.obs, time)
+    lanes = np.arange(one.algorithm.num_envs)
+    actions = one.act(train_state.agent, train_state.obs, time)
     answers = crowd.step(actions, one.keys(Purpose.STEP, lanes, time))
-    checker.check_answers(spec, answers)
+    checker.check_batched_step(spec, answers)
     reward = one.rewards(answers.signals)
-    clock, earned = seat.clock + np.int32(1), seat.earned + reward
-    last = (answers.discount == 0) | (clock >= spec.max_steps) | answers.cut
-    seen = Transition(seat.obs, actions, reward, answers.discount, answers.obs, last)
+    clock, earned = train_state.clock + np.int32(1), train_state.earned + reward
+    last = (answers.discount == 0) | (clock >= spec.max_episode_steps) | answers.cut
+    seen = Transition(train_state.obs, actions, reward, answers.discount, answers.obs, last)
     ended = last.astype(np.float32)
     counts = (ended.sum(), (earned * ended[:, None]).sum(axis=0), (clock * ended).sum(dtype=np.float32))
     obs = answers.obs
@@ -229,7 +237,7 @@ def _step(one: Member, spec: Spec, crowd: Crowd, seat: Seat, time: int) -> tuple
         # The reset of time t + 1: time 0 was the first of all.
         obs = batched.renewed(crowd, last, obs, one.keys(Purpose.RESET, lanes, time + 1))
         clock, earned = np.where(last, np.int32(0), clock), np.where(last[:, None], np.float32(0), earned)
-    return seat._replace(obs=obs, clock=clock, earned=earned), seen, counts
+    return train_state._replace(obs=obs, clock=clock, earned=earned), seen, counts
 
 
 @partial(jax.jit, static_argnames="spec")
@@ -243,26 +251,26 @@ def _streams(seed: Array, worlds: int) -> tuple[Array, Array]:
 
 
 @jax.jit
-def _act(algorithm: Any, streams: Array, learner: Any, obs: Array, time: Array) -> Array:
-    act = each_world(lambda obs, key: algorithm.act(learner, obs, key), algorithm.worlds)
+def _act(algorithm: Any, streams: Array, agent: Any, obs: Array, time: Array) -> Array:
+    act = over_envs(lambda obs, key: algorithm.act(agent, obs, key), algorithm.num_envs)
     return act(obs, keys.at(streams, time))
 
 
 @jax.jit
 def _update(
-    algorithm: Any, stream: Array, learner: Any, iteration: Array, fault: Fault, rollout: Transition
+    algorithm: Any, stream: Array, agent: Any, iteration: Array, fault: Fault, rollout: Transition
 ) -> tuple[Any, Any, Fault]:
-    def once_more(_: Any, learner: Any) -> Any:
-        return algorithm.update(learner[0], rollout, keys.at(stream, iteration))
+    def once_more(_: Any, agent: Any) -> Any:
+        return algorithm.update(agent[0], rollout, keys.at(stream, iteration))
 
-    metrics = jax.eval_shape(once_more, 0, (learner, None))[1]
+    metrics = jax.eval_shape(once_more, 0, (agent, None))[1]
     # A loop of one round: XLA then compiles what is in it as it does in the compiled loop, to the last bit.
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), metrics)
     rounds = jnp.where(iteration >= 0, 1, 0)
-    learner, metrics = jax.lax.fori_loop(0, rounds, once_more, (learner, zeros))
+    agent, metrics = jax.lax.fori_loop(0, rounds, once_more, (agent, zeros))
     metrics = {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()}
-    step = (iteration + 1) * algorithm.rollout * algorithm.worlds
-    return learner, metrics, first_fault(fault, rollout.reward, metrics, step)
+    step = (iteration + 1) * algorithm.num_steps * algorithm.num_envs
+    return agent, metrics, first_fault(fault, rollout.reward, metrics, step)
 
 
 @partial(jax.jit, static_argnames="purpose")

@@ -9,8 +9,8 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs import batched, checker
-from lexrl.envs.batched import each_world
-from lexrl.envs.crowd import Crowd
+from lexrl.envs.batched import over_envs
+from lexrl.envs.crowd import BatchedEnv
 from lexrl.loops.evaluation import Evaluation, begun, check_episodes
 from lexrl.loops.host import Member, addressed, apart, everyone
 from lexrl.loops.keys import Purpose
@@ -19,19 +19,19 @@ from lexrl.types import Spec
 
 
 def evaluate(
-    people: Population, env: Any, learners: Any, *, episodes: int = 100, gamma: Any = 1.0, greedy: bool = True
+    population: Population, env: Any, agents: Any, *, episodes: int = 100, gamma: Any = 1.0, greedy: bool = True
 ) -> Evaluation:
     """`lexrl.loops.evaluation.evaluate` for a world that is stepped from Python."""
     check_episodes(episodes)
-    discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(people.order.objectives),))
-    each = [jax.device_put(learner) for learner in apart(learners, people.size)]
-    with contextlib.closing(batched.alive(env, people.algorithms.worlds)) as crowd:
+    discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(population.order.objectives),))
+    each = [jax.device_put(agent) for agent in apart(agents, population.size)]
+    with contextlib.closing(batched.alive(env, population.algorithms.num_envs)) as crowd:
         played = [
-            _play(one, people.spec, crowd, learner, episodes, discount, greedy)
-            for one, learner in zip(everyone(people), each, strict=True)
+            _play(one, population.spec, crowd, agent, episodes, discount, greedy)
+            for one, agent in zip(everyone(population), each, strict=True)
         ]
     returns, discounted, lengths = (np.stack(part) for part in zip(*played, strict=True))
-    return Evaluation(people.order.unsigned(returns), people.order.unsigned(discounted), lengths)
+    return Evaluation(population.order.unsigned(returns), population.order.unsigned(discounted), lengths)
 
 
 class Outing(NamedTuple):
@@ -67,23 +67,23 @@ class Outing(NamedTuple):
 
 
 def _play(
-    one: Member, spec: Spec, crowd: Crowd, learner: Any, episodes: int, gamma: np.ndarray, greedy: bool
+    one: Member, spec: Spec, crowd: BatchedEnv, agent: Any, episodes: int, gamma: np.ndarray, greedy: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each episode paid, without and with discount, and its length.
 
     Worlds play side by side. One that is through goes on with the next episode; those beyond the last do not count.
     """
-    n = one.algorithm.worlds
+    n = one.algorithm.num_envs
     number, upcoming, so_far = np.arange(n), n, Outing.new(n, len(gamma))
     outcomes: dict[int, tuple[Any, ...]] = {}
     obs = crowd.reset(np.ones(n, bool), one.keys(Purpose.EVALUATE_RESET, number, 0))
-    checker.check_seen(spec, obs[0], "reset")
+    checker.check_observation(spec, obs[0], "reset")
     while True:
-        actions = np.asarray(_act(one.algorithm, one.seed, learner, obs, number, so_far.clock, greedy=greedy))
+        actions = np.asarray(_act(one.algorithm, one.seed, agent, obs, number, so_far.clock, greedy=greedy))
         answers = crowd.step(actions, one.keys(Purpose.EVALUATE_STEP, number, so_far.clock))
-        checker.check_answers(spec, answers)
+        checker.check_batched_step(spec, answers)
         obs, so_far = answers.obs, so_far.after(one.rewards(answers.signals), gamma)
-        last = (answers.discount == 0) | (so_far.clock >= spec.max_steps) | answers.cut
+        last = (answers.discount == 0) | (so_far.clock >= spec.max_episode_steps) | answers.cut
         outcomes |= {int(number[i]): tuple(part[i] for part in so_far[:3]) for i in np.flatnonzero(last)}
         if outcomes.keys() >= set(range(episodes)):
             break
@@ -97,10 +97,8 @@ def _play(
 
 
 @partial(jax.jit, static_argnames="greedy")
-def _act(
-    algorithm: Any, seed: Array, learner: Any, obs: Array, episodes: Array, times: Array, *, greedy: bool
-) -> Array:
+def _act(algorithm: Any, seed: Array, agent: Any, obs: Array, episodes: Array, times: Array, *, greedy: bool) -> Array:
     def act(obs: Array, key: Array, episode: Array) -> Array:
-        return algorithm.act(begun(algorithm, learner, seed, episode), obs, key, greedy=greedy)
+        return algorithm.act(begun(algorithm, agent, seed, episode), obs, key, greedy=greedy)
 
-    return each_world(act, algorithm.worlds)(obs, addressed(seed, Purpose.EVALUATE_ACT, episodes, times), episodes)
+    return over_envs(act, algorithm.num_envs)(obs, addressed(seed, Purpose.EVALUATE_ACT, episodes, times), episodes)

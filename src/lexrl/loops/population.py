@@ -16,10 +16,10 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from lexrl.backend import traced_once
-from lexrl.envs.per_seed import Worlds
+from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.types import Algorithm, Numbers, Spec
+from lexrl.types import Algorithm, AnyArray, Spec
 
 
 class Population(NamedTuple):
@@ -30,7 +30,7 @@ class Population(NamedTuple):
     """Float leaves `[members]`."""
     env: Any
     """Shared by all, or one each (`own_world`); nothing if it is stepped from Python."""
-    own_world: bool
+    per_seed_env: bool
     spec: Spec
     """The world's own spec, with all its signals."""
     order: Order
@@ -45,7 +45,7 @@ class Population(NamedTuple):
         """What the compiled functions are specialised on."""
         columns = tuple(int(column) for column in self.order.columns(self.spec.objectives))
         return {
-            "own_world": self.own_world,
+            "per_seed_env": self.per_seed_env,
             "columns": columns,
             "signs": tuple(float(sign) for sign in self.order.signs),
             "mesh": self.mesh,
@@ -64,12 +64,12 @@ def members(algorithm: Algorithm | Sequence[Algorithm], env: Any, seeds: Sequenc
         raise InputError(f"{len(each)} algorithms were given for {n} seeds; give one for all, or one for each seed.")
     if len({jax.tree.structure(one) for one in each}) != 1:
         raise InputError("The algorithms differ in more than their numbers; run different kinds one after the other.")
-    if isinstance(env, Worlds) and env.count != n:
+    if isinstance(env, PerSeed) and env.count != n:
         raise InputError(f"{env.count} worlds were given for {n} seeds; give one for all, or one for each seed.")
     return each
 
 
-def population(
+def make_population(
     algorithm: Algorithm | Sequence[Algorithm],
     env: Any,
     order: Order,
@@ -78,21 +78,21 @@ def population(
 ) -> Population:
     """Lay out one member for each seed: one algorithm for all of them, or one each (same kind, other numbers)."""
     each, n = members(algorithm, env, seeds), len(seeds)
-    own_world = isinstance(env, Worlds)
-    spec = env.one(0).spec if own_world else env.spec
-    world = env.stacked if own_world else env if isinstance(env, eqx.Module) else ()
+    per_seed_env = isinstance(env, PerSeed)
+    spec = env.one(0).spec if per_seed_env else env.spec
+    world = env.stacked if per_seed_env else env if isinstance(env, eqx.Module) else ()
     order.columns(spec.objectives)
     chosen = (list(devices) if devices is not None else jax.devices())[:n]
     mesh = Mesh(np.array(chosen), ("members",))
     deal, everywhere = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec())
     padding = np.minimum(np.arange(-(-n // len(chosen)) * len(chosen)), n - 1)
     lanes = jax.tree.map(lambda *leaves: np.stack([number(leaf) for leaf in leaves])[padding], *each)
-    placed = jax.tree.map(lambda leaf: number(leaf)[padding] if own_world else number(leaf), world)
+    placed = jax.tree.map(lambda leaf: number(leaf)[padding] if per_seed_env else number(leaf), world)
     return Population(
         seeds=jax.device_put(np.asarray(seeds, np.uint32)[padding], deal),
         algorithms=jax.device_put(lanes, deal),
-        env=jax.device_put(placed, deal if own_world else everywhere),
-        own_world=own_world,
+        env=jax.device_put(placed, deal if per_seed_env else everywhere),
+        per_seed_env=per_seed_env,
         spec=spec,
         order=order,
         mesh=mesh,
@@ -143,6 +143,6 @@ def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) 
     return jax.shard_map(on_device, mesh=mesh, in_specs=specs, out_specs=deal, check_vma=False)
 
 
-def rewards(signals: Numbers, columns: tuple[int, ...], signs: tuple[float, ...]) -> Array:
+def rewards(signals: AnyArray, columns: tuple[int, ...], signs: tuple[float, ...]) -> Array:
     """A world's signals `[..., K]` as the learner's rewards `[..., M]`; `Order.apply` with the look-up written out."""
     return jnp.stack([signals[..., c] if s > 0 else -signals[..., c] for c, s in zip(columns, signs, strict=True)], -1)

@@ -22,19 +22,25 @@ class Paths(NamedTuple):
     """`[members, episodes]`: steps."""
 
 
-def paths(people: Population, learners: State, episodes: int) -> Paths:
+def paths(population: Population, agents: State, episodes: int) -> Paths:
     """The first episodes of an evaluation with each member's greedy policy, as they are seen."""
     seen, lengths = _walk(
-        people.share, people.algorithms, people.env, people.seeds, learners, episodes=episodes, **people.static
+        population.share,
+        population.algorithms,
+        population.env,
+        population.seeds,
+        agents,
+        episodes=episodes,
+        **population.static,
     )
-    return Paths(np.asarray(seen)[: people.size], np.asarray(lengths)[: people.size])
+    return Paths(np.asarray(seen)[: population.size], np.asarray(lengths)[: population.size])
 
 
-@partial(jax.jit, static_argnames=("episodes", "own_world", "columns", "signs", "mesh"))
-def _walk(share, algorithms, env, seeds, learners, *, episodes, own_world, columns, signs, mesh):
-    def one(algorithm: Algorithm, env: Env, seed: Array, learner: State) -> Any:
+@partial(jax.jit, static_argnames=("episodes", "per_seed_env", "columns", "signs", "mesh"))
+def _walk(share, algorithms, env, seeds, agents, *, episodes, per_seed_env, columns, signs, mesh):
+    def one(algorithm: Algorithm, env: Env, seed: Array, agent: State) -> Any:
         def episode(number: Array) -> Any:
-            (world, obs), play = begin(algorithm, env, seed, learner, number, True)
+            (world, obs), play = begin(algorithm, env, seed, agent, number, True)
 
             def turn(carry: Any, time: Array) -> Any:
                 world, obs, on = carry
@@ -43,10 +49,10 @@ def _walk(share, algorithms, env, seeds, learners, *, episodes, own_world, colum
                 kept = jax.tree.map(lambda new, old: jnp.where(on, new, old), after, (world, obs, on))
                 return kept, (kept[1], on)
 
-            times = jnp.arange(env.spec.max_steps)
+            times = jnp.arange(env.spec.max_episode_steps)
             _, (later, on) = jax.lax.scan(turn, (world, obs, jnp.bool_(True)), times)
             return jnp.concatenate([obs[None], later]), on.sum()
 
         return jax.lax.map(episode, jnp.arange(episodes))
 
-    return over_members(one, mesh, (False, not own_world, False, False))(share, algorithms, env, seeds, learners)
+    return over_members(one, mesh, (False, not per_seed_env, False, False))(share, algorithms, env, seeds, agents)

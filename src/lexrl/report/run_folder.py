@@ -53,7 +53,7 @@ class Found(NamedTuple):
     def curves(self) -> tuple[np.ndarray, np.ndarray]:
         """Steps `[points]`, and the returns `[points, seeds, M]`."""
         steps, metrics = store.read_curves(self.path, self.about["seeds"], [one.name for one in self.objectives])
-        return steps, metrics["return"]
+        return steps, metrics["episode_return"]
 
 
 def read(folder: pathlib.Path) -> Found:

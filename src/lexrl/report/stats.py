@@ -17,7 +17,7 @@ from lexrl.report.form import shown
 RESAMPLES = 4000
 """Enough that the interval's ends are the seeds' and not chance's."""
 
-Numbers = np.ndarray | np.float64
+AnyArray = np.ndarray | np.float64
 """An array, or one number."""
 
 FEW = 5
@@ -94,7 +94,7 @@ def difference(first: np.ndarray, second: np.ndarray) -> Interval:
     return Interval(gap, gap - half, gap + half)
 
 
-def iqm(values: np.ndarray, axis: int = -1) -> Numbers:
+def iqm(values: np.ndarray, axis: int = -1) -> AnyArray:
     """The interquartile mean: of `n` sorted values the mean of the middle half,
 
         sum_i w_i x_i      w_i = length of [i, i + 1] inside [n / 4, 3 n / 4] / (n / 2)      i = 0 .. n - 1
@@ -115,7 +115,7 @@ def iqm(values: np.ndarray, axis: int = -1) -> Numbers:
 
 def bootstrap(
     strata: Sequence[np.ndarray],
-    statistic: Callable[[np.ndarray], Numbers] = iqm,
+    statistic: Callable[[np.ndarray], AnyArray] = iqm,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval:
@@ -172,7 +172,7 @@ def band(values: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Band:
     return Band(middle, low, high)
 
 
-def limits(middle: Numbers, resampled: np.ndarray, sizes: Sequence[int]) -> tuple[Numbers, Numbers]:
+def limits(middle: AnyArray, resampled: np.ndarray, sizes: Sequence[int]) -> tuple[AnyArray, AnyArray]:
     """The 95 % interval of a statistic `[...]` from its resamples `[..., R]`, drawn within strata of these sizes.
 
     The plain interval, the resamples' quantiles 2.5 % and 97.5 %, is too narrow: with `n` values in `k` strata the

@@ -9,9 +9,9 @@ import jax
 import numpy as np
 
 from lexrl.envs import batched, registration
-from lexrl.envs.cost_aware import SoFar
-from lexrl.envs.crowd import Crowd
-from lexrl.envs.gym import Environments, GymWorld
+from lexrl.envs.cost_aware import CostAwareObservation
+from lexrl.envs.crowd import BatchedEnv
+from lexrl.envs.gym import Environments, GymEnv
 from lexrl.errors import InputError
 from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
@@ -37,16 +37,16 @@ def episode(policy: Policy, world: Any, number: int = 0) -> Seen:
 
 def pace(world: Any) -> float:
     """Pictures a second that suit a world."""
-    if isinstance(world, GymWorld):
+    if isinstance(world, GymEnv):
         with contextlib.closing(world.make()) as env:
             return float(env.metadata.get("render_fps") or 30)
-    name = type(world.world if isinstance(world, SoFar) else world).__name__
+    name = type(world.world if isinstance(world, CostAwareObservation) else world).__name__
     return float(getattr(registration, name).metadata["render_fps"]) if hasattr(registration, name) else 30.0
 
 
-def _drawn(world: Any) -> tuple[Crowd, Callable[[], np.ndarray]]:
+def _drawn(world: Any) -> tuple[BatchedEnv, Callable[[], np.ndarray]]:
     """A world alone, and what gives a picture of where it is."""
-    if isinstance(world, GymWorld):
+    if isinstance(world, GymEnv):
         try:
             env = world.make(render_mode="rgb_array")
         except TypeError as error:
@@ -58,14 +58,14 @@ def _drawn(world: Any) -> tuple[Crowd, Callable[[], np.ndarray]]:
     return crowd, lambda: np.asarray(world.render(jax.tree.map(lambda leaf: leaf[0], crowd.state)))
 
 
-def _played(policy: Policy, spec: Spec, crowd: Crowd, show: Callable[[], np.ndarray], number: int) -> Seen:
+def _played(policy: Policy, spec: Spec, crowd: BatchedEnv, show: Callable[[], np.ndarray], number: int) -> Seen:
     """One episode, with the keys of the evaluation's."""
     policy = policy.begun(number)
     purposes = (Purpose.EVALUATE_RESET, Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP)
     reset, act, step = (keys.stream(policy.seed, purpose, number) for purpose in purposes)
     obs = crowd.reset(np.array([True]), lambda: reset[None])
     frames, total = [show()], np.zeros(len(spec.objectives))
-    for time in range(spec.max_steps):
+    for time in range(spec.max_episode_steps):
         action = policy.act(obs[0], keys.at(act, time))
         answers = crowd.step(action[None], lambda time=time: keys.at(step, time)[None])
         obs, total = answers.obs, total + answers.signals[0]

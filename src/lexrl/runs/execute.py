@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from lexrl.loops import compiled, host
-from lexrl.loops.compiled import Seat
+from lexrl.loops.compiled import TrainState
 from lexrl.loops.population import Population
 from lexrl.runs import trees
 from lexrl.runs.plan import Run, on_host
@@ -18,7 +18,7 @@ from lexrl.runs.result import Result
 class Standing(NamedTuple):
     """Where a run stands: all that is needed to go on."""
 
-    seats: Seat
+    train_states: TrainState
     steps: np.ndarray
     metrics: dict[str, np.ndarray]
     seconds: float = 0.0
@@ -28,36 +28,40 @@ class Standing(NamedTuple):
 def stream_run(run: Run, standing: Standing | None = None) -> Iterator[Result]:
     """Execute a run, or go on from where it stands, with a result after each part; at least one."""
     begun = time.monotonic()
-    people = run.population()
+    population = run.population()
     points = [] if standing is None else list(standing.steps)
     metrics = {} if standing is None else {name: list(values) for name, values in standing.metrics.items()}
     before = 0.0 if standing is None else standing.seconds
 
-    def result(seats: Seat, faults: dict[int, str]) -> Result:
+    def result(train_states: TrainState, faults: dict[int, str]) -> Result:
         stacked = {name: np.stack(values) for name, values in metrics.items()}
-        return Result(run, people, seats, np.array(points), stacked, faults, before + time.monotonic() - begun)
+        return Result(
+            run, population, train_states, np.array(points), stacked, faults, before + time.monotonic() - begun
+        )
 
     nothing = True
-    for chunk in advance(run, people, first_seats(run, people) if standing is None else standing.seats):
+    for chunk in advance(
+        run, population, initial_train_states(run, population) if standing is None else standing.train_states
+    ):
         points.append(chunk.steps)
         for name, values in chunk.metrics.items():
             metrics.setdefault(name, []).append(values)
         nothing = False
-        yield result(chunk.seats, chunk.faults)
+        yield result(chunk.train_states, chunk.faults)
     if nothing and standing is not None:  # all parts had been done
-        fault = jax.tree.map(np.asarray, standing.seats.fault)
-        yield result(standing.seats, compiled.complaints(fault, run.seeds, run.order))
+        fault = jax.tree.map(np.asarray, standing.train_states.fault)
+        yield result(standing.train_states, compiled.complaints(fault, run.seeds, run.order))
 
 
-def first_seats(run: Run, people: Population) -> Seat:
+def initial_train_states(run: Run, population: Population) -> TrainState:
     """Everyone before the first step."""
-    return host.start(people, run.env) if on_host(run.env) else compiled.start(people)
+    return host.start(population, run.env) if on_host(run.env) else compiled.start(population)
 
 
-def advance(run: Run, people: Population, seats: Seat) -> Iterator[compiled.Chunk]:
+def advance(run: Run, population: Population, train_states: TrainState) -> Iterator[compiled.Chunk]:
     if on_host(run.env):
-        return host.advance(people, run.env, seats, run.steps, chunks=run.chunks)
-    return compiled.advance(people, seats, run.steps, chunks=run.chunks)
+        return host.advance(population, run.env, train_states, run.total_timesteps, num_log_points=run.num_log_points)
+    return compiled.advance(population, train_states, run.total_timesteps, num_log_points=run.num_log_points)
 
 
 def execute(run: Run, watch: Callable[[Result], None] | None = None) -> Result:
@@ -70,9 +74,9 @@ def execute(run: Run, watch: Callable[[Result], None] | None = None) -> Result:
     return result
 
 
-def seats_from(run: Run, people: Population, arrays: Mapping[str, np.ndarray], prefix: str) -> Seat:
+def restore_train_states(run: Run, population: Population, arrays: Mapping[str, np.ndarray], prefix: str) -> TrainState:
     """Seats from named arrays, laid out over the devices as those of a running program are."""
     if on_host(run.env):
-        return trees.rebuilt(first_seats(run, people), arrays, prefix)
-    template = jax.eval_shape(lambda: first_seats(run, people))
-    return jax.device_put(trees.rebuilt(template, arrays, prefix), people.seeds.sharding)
+        return trees.rebuilt(initial_train_states(run, population), arrays, prefix)
+    template = jax.eval_shape(lambda: initial_train_states(run, population))
+    return jax.device_put(trees.rebuilt(template, arrays, prefix), population.seeds.sharding)

@@ -10,13 +10,13 @@ import jax
 
 from lexrl import presets
 from lexrl.envs import checker, named
-from lexrl.envs.cost_aware import SoFar, so_far
-from lexrl.envs.per_seed import Worlds
+from lexrl.envs.cost_aware import CostAwareObservation, so_far
+from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.loops import keys
 from lexrl.loops.compiled import check_length
 from lexrl.loops.keys import Purpose
-from lexrl.loops.population import Population, members, population
+from lexrl.loops.population import Population, make_population, members
 from lexrl.order import Order, as_order
 from lexrl.types import Algorithm
 
@@ -34,17 +34,17 @@ class Run:
     """One world for all seeds, or one each (`lexrl.per_seed`)."""
     order: Order
     seeds: tuple[int, ...]
-    steps: int
+    total_timesteps: int
     """Environment steps of each seed."""
-    chunks: int = 50
+    num_log_points: int = 50
     """Points on the learning curve; they change what is shown, not what is learned."""
 
     def population(self) -> Population:
-        return population(self.algorithm, self.env, self.order, self.seeds)
+        return make_population(self.algorithm, self.env, self.order, self.seeds)
 
     def __str__(self) -> str:
         one = self.algorithm[0] if isinstance(self.algorithm, Sequence) else self.algorithm
-        return f"{type(one).__name__}, {self.order}: {len(self.seeds)} seeds x {self.steps:,} steps"
+        return f"{type(one).__name__}, {self.order}: {len(self.seeds)} seeds x {self.total_timesteps:,} steps"
 
 
 def plan(
@@ -52,29 +52,29 @@ def plan(
     env: Any,
     order: Order | str | None = None,
     seeds: int | Sequence[int] = 10,
-    steps: float | int | None = None,
-    chunks: int = 50,
+    total_timesteps: float | int | None = None,
+    num_log_points: int = 50,
 ) -> Run:
     """Check what was given and make it a run. `seeds` is how many (0, 1, ...), or which."""
-    learner, env, order, many = _unnamed(algorithm, env, order, steps)
+    learner, env, order, many = _unnamed(algorithm, env, order, total_timesteps)
     env = shown_so_far(learner, env)
-    world = env.one(0) if isinstance(env, Worlds) else env
+    world = env.one(0) if isinstance(env, PerSeed) else env
     order = as_order(order, world.spec.objectives)
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not all(seed == int(seed) for seed in chosen):
         raise InputError(f"The seeds {list(chosen)} must be whole numbers.")
     if not (1 <= many < 2**31 and many == int(many)):
         raise InputError(f"{many:g} steps cannot be trained; give a whole number from 1 to {2**31 - 1:,}.")
-    check_length(int(many), chunks)
+    check_length(int(many), num_log_points)
     members(learner, env, chosen)
     several = isinstance(learner, Sequence)
     each = [with_order(one, order) for one in (learner if several else [learner])]
     # What does not fit is said now, before anything is compiled or written.
     if not on_host(world):
-        checker.check_world(world, keys.stream(0, Purpose.STEP))
+        checker.check_env(world, keys.stream(0, Purpose.STEP))
     for one in each:
         jax.eval_shape(partial(one.init, order.spec(world.spec)), keys.stream(0, Purpose.INIT))
-    return Run(each if several else each[0], env, order, tuple(map(int, chosen)), int(many), chunks)
+    return Run(each if several else each[0], env, order, tuple(map(int, chosen)), int(many), num_log_points)
 
 
 def _unnamed(algorithm: Any, env: Any, order: Any, steps: Any) -> tuple[Any, Any, Any, Any]:
@@ -94,11 +94,11 @@ def _unnamed(algorithm: Any, env: Any, order: Any, steps: Any) -> tuple[Any, Any
 def shown_so_far(algorithm: Any, env: Any) -> Any:
     """The world, showing what was spent so far to an algorithm that must know it."""
     limits = getattr(algorithm[0] if isinstance(algorithm, Sequence) and algorithm else algorithm, "remembers", ())
-    world = env.one(0) if isinstance(env, Worlds) else env
-    if not limits or isinstance(world, SoFar):
+    world = env.one(0) if isinstance(env, PerSeed) else env
+    if not limits or isinstance(world, CostAwareObservation):
         return env
     shown = so_far(world, limits)
-    return Worlds(dataclasses.replace(shown, world=env.stacked), env.count) if isinstance(env, Worlds) else shown
+    return PerSeed(dataclasses.replace(shown, world=env.stacked), env.count) if isinstance(env, PerSeed) else shown
 
 
 def with_order(algorithm: Any, order: Order) -> Any:

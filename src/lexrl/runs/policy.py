@@ -84,20 +84,20 @@ class Policy:
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        space = self.spec.observation
+        space = self.spec.observation_space
         return () if isinstance(space, Discrete) else space.shape
 
     def _seen(self, observation: Any) -> np.ndarray:
-        numbered = isinstance(self.spec.observation, Discrete)
+        discrete_observations = isinstance(self.spec.observation_space, Discrete)
         try:
-            seen = np.asarray(observation, np.int32 if numbered else np.float32)
+            seen = np.asarray(observation, np.int32 if discrete_observations else np.float32)
         except (TypeError, ValueError):
             raise InputError(
-                f"A {type(observation).__name__} is no observation; {self.spec.observation} is needed."
+                f"A {type(observation).__name__} is no observation; {self.spec.observation_space} is needed."
             ) from None
         if seen.shape != self._shape and seen.shape[1:] != self._shape:
             raise InputError(
-                f"The observation has shape {list(seen.shape)}, but this policy knows {self.spec.observation}; "
+                f"The observation has shape {list(seen.shape)}, but this policy knows {self.spec.observation_space}; "
                 "give one of those, or several along a first axis."
             )
         return seen

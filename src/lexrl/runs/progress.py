@@ -25,7 +25,7 @@ COLOURS = {1: "green", -1: "red", 0: "dim", None: ""}
 def progress(title: str, run: Any, console: Console) -> Iterator[Callable[[Any], None]]:
     """Show each result of a run that it is told: lines that are renewed, or a plain one for every tenth."""
     console.print(Text(title, style="bold"), soft_wrap=True)
-    pace = Pace(run.steps)
+    pace = Pace(run.total_timesteps)
     if not (console.is_terminal or console.is_jupyter):
         told, stopped = -1, set()
 
@@ -109,8 +109,8 @@ def board(result: Any, pace: Pace) -> Group:
     """The lines of a terminal: level, interval over seeds, trend and price of each objective; then how far it is."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for i, objective in enumerate(objectives(result.run.order)):
-        way = trend(result.metrics["return"][..., i], objective.sign)
-        price = last(result, "price", i)
+        way = trend(result.metrics["episode_return"][..., i], objective.sign)
+        price = last(result, "multiplier", i)
         table.add_row(
             Text(f"{i + 1}. {objective}"),
             Text(level(result, i), justify="right"),
@@ -132,8 +132,8 @@ def plain(result: Any, pace: Pace) -> str:
     """The same in one line of text."""
     parts = [f"{pace.done:>12,} steps"]
     for i, objective in enumerate(result.run.order.objectives):
-        way = trend(result.metrics["return"][..., i], objective.sign)
-        price = last(result, "price", i)
+        way = trend(result.metrics["episode_return"][..., i], objective.sign)
+        price = last(result, "multiplier", i)
         priced = "" if price is None else f", price {price:.3g}"
         parts.append(f"{objective.name} {level(result, i)} {WORDS[way]}".rstrip() + priced)
     return "  ".join([*parts, *pace.told(len(result.run.seeds))])
@@ -141,7 +141,7 @@ def plain(result: Any, pace: Pace) -> str:
 
 def level(result: Any, i: int) -> str:
     """An objective's mean return of the last part, with the interval over seeds."""
-    interval = stats.mean(result.metrics["return"][-1, :, i])
+    interval = stats.mean(result.metrics["episode_return"][-1, :, i])
     return "no episode yet" if not np.isfinite(interval.middle) else str(interval)
 
 

@@ -20,12 +20,12 @@ import numpy as np
 
 import lexrl
 from lexrl import store
-from lexrl.loops.compiled import Fault, Seat
+from lexrl.loops.compiled import Fault, TrainState
 from lexrl.loops.evaluation import Evaluation
 from lexrl.order import Order
 from lexrl.report.run_folder import objectives
 from lexrl.runs import codec, trees
-from lexrl.runs.execute import Standing, seats_from, stream_run
+from lexrl.runs.execute import Standing, restore_train_states, stream_run
 from lexrl.runs.plan import Run, plan
 from lexrl.runs.policy import Policy
 from lexrl.runs.result import Result
@@ -42,8 +42,8 @@ def begin(folder: pathlib.Path, run: Run, **more: Any) -> None:
         "order": str(run.order),
         "objectives": [list(each) for each in objectives(run.order)],
         "seeds": list(run.seeds),
-        "steps": run.steps,
-        "chunks": run.chunks,
+        "steps": run.total_timesteps,
+        "chunks": run.num_log_points,
         "algorithm": codec.encode(run.algorithm),
         "world": codec.encode(run.env),
         "begun": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -104,7 +104,7 @@ def record(folder: pathlib.Path, run: Run, standing: Standing | None = None) -> 
     try:
         for result in stream_run(run, standing):
             yield result
-            if result.steps[-1] < run.steps and time.monotonic() - ended >= took / SHARE:
+            if result.steps[-1] < run.total_timesteps and time.monotonic() - ended >= took / SHARE:
                 keep(result)
     except (GeneratorExit, KeyboardInterrupt):
         if result is not None and len(result.steps) > kept:
@@ -114,7 +114,9 @@ def record(folder: pathlib.Path, run: Run, standing: Standing | None = None) -> 
 
 def save(folder: pathlib.Path, result: Result) -> None:
     """Write a checkpoint, and the curves so far."""
-    arrays = trees.named(result.seats, "seats/") | {f"metrics/{name}": each for name, each in result.metrics.items()}
+    arrays = trees.named(result.train_states, "train_state/") | {
+        f"metrics/{name}": each for name, each in result.metrics.items()
+    }
     about = {
         "seconds": result.seconds,
         "steps": result.steps.tolist(),
@@ -127,7 +129,7 @@ def save(folder: pathlib.Path, result: Result) -> None:
 
 def standing(folder: pathlib.Path, run: Run) -> tuple[Standing | None, list[str]]:
     """Where a run stopped (None: before its first checkpoint), and what is to be said about that."""
-    people, said = run.population(), []
+    population, said = run.population(), []
     for path in store.checkpoints(folder):
         try:
             arrays, about = store.read_arrays(path)
@@ -140,8 +142,8 @@ def standing(folder: pathlib.Path, run: Run) -> tuple[Standing | None, list[str]
                 "differ in their last digits."
             )
         metrics = {name: arrays[f"metrics/{name}"] for name in about["metrics"]}
-        seats = seats_from(run, people, arrays, "seats/")
-        return Standing(seats, np.array(about["steps"]), metrics, about["seconds"]), said
+        train_states = restore_train_states(run, population, arrays, "train_state/")
+        return Standing(train_states, np.array(about["steps"]), metrics, about["seconds"]), said
     return None, said
 
 
@@ -179,14 +181,14 @@ def load(folder: str | pathlib.Path, env: Any = None) -> Result:
     summary = store.read_summary(folder, run.seeds, run.order.names)
     steps, metrics = store.read_curves(folder, run.seeds, run.order.names)
     policies = [Policy.load(folder / store.POLICIES / f"seed-{seed}.safetensors") for seed in run.seeds]
-    people = run.population()
-    padded = [*policies, *[policies[-1]] * (people.seeds.shape[0] - len(policies))]
+    population = run.population()
+    padded = [*policies, *[policies[-1]] * (population.seeds.shape[0] - len(policies))]
     learner = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[policy.state for policy in padded])
-    learner = jax.device_put(learner, people.seeds.sharding)
-    nobody = Seat(learner, None, None, None, None, None, Fault(None, None, None))
+    learner = jax.device_put(learner, population.seeds.sharding)
+    nobody = TrainState(learner, None, None, None, None, None, Fault(None, None, None))
     faults = {run.seeds.index(int(seed)): sentence for seed, sentence in summary["stopped"].items()}
     curves = {name: values.astype(np.float32) for name, values in metrics.items()}  # as they were computed
-    return Result(run, people, nobody, steps, curves, faults, summary["seconds"])
+    return Result(run, population, nobody, steps, curves, faults, summary["seconds"])
 
 
 def resume(folder: str | pathlib.Path, *, env: Any = None) -> Result:

@@ -13,7 +13,7 @@ import numpy as np
 from lexrl import exact, lex, replay
 from lexrl.errors import InputError
 from lexrl.loops import host_evaluation
-from lexrl.loops.compiled import Seat
+from lexrl.loops.compiled import TrainState
 from lexrl.loops.evaluation import Evaluation, evaluate
 from lexrl.loops.population import Population
 from lexrl.momdp import MOMDP
@@ -28,8 +28,8 @@ class Result:
     """What a run left so far."""
 
     run: Run
-    people: Population
-    seats: Seat
+    population: Population
+    train_states: TrainState
     steps: np.ndarray
     """`[points]`: environment steps of each seed at each point of the curves."""
     metrics: dict[str, np.ndarray]
@@ -40,14 +40,14 @@ class Result:
 
     def learner(self, place: int = 0) -> Any:
         """The state of one seed's learner."""
-        return jax.tree.map(lambda leaf: leaf[place], self.seats.learner)
+        return jax.tree.map(lambda leaf: leaf[place], self.train_states.agent)
 
     @functools.cached_property
     def policies(self) -> tuple[Policy, ...]:
         """Each seed's policy, to use or to save."""
         each = self.run.algorithm if isinstance(self.run.algorithm, Sequence) else [self.run.algorithm] * len(self)
-        states = jax.tree.map(np.asarray, _without_memory(self.seats.learner))
-        spec = self.run.order.spec(self.people.spec)
+        states = jax.tree.map(np.asarray, _without_memory(self.train_states.agent))
+        spec = self.run.order.spec(self.population.spec)
         return tuple(
             Policy(one, jax.tree.map(lambda leaf, i=i: leaf[i], states), spec, self.run.order, seed)
             for i, (one, seed) in enumerate(zip(each, self.run.seeds, strict=True))
@@ -55,7 +55,7 @@ class Result:
 
     def chances(self, *, greedy: bool = True) -> np.ndarray:
         """Each seed's policy as a table, in a world of numbered states: `[seeds, S, A]`."""
-        space = self.people.spec.observation
+        space = self.population.spec.observation_space
         if not isinstance(space, Discrete):
             raise InputError(f"A policy is a table only where states are numbered, but this world shows {space}.")
 
@@ -63,7 +63,7 @@ class Result:
             chances = functools.partial(algorithm.probabilities, learner, greedy=greedy)
             return jax.vmap(chances)(jnp.arange(space.n))
 
-        exactly = np.asarray(jax.vmap(table)(self.people.algorithms, self.seats.learner), float)[: len(self)]
+        exactly = np.asarray(jax.vmap(table)(self.population.algorithms, self.train_states.agent), float)[: len(self)]
         return exactly / exactly.sum(axis=-1, keepdims=True)
 
     def evaluate(
@@ -72,9 +72,9 @@ class Result:
         """Play fresh episodes with every seed's policy."""
         if on_host(self.run.env):
             return host_evaluation.evaluate(
-                self.people, self.run.env, self.seats.learner, episodes=episodes, gamma=gamma, greedy=greedy
+                self.population, self.run.env, self.train_states.agent, episodes=episodes, gamma=gamma, greedy=greedy
             )
-        return evaluate(self.people, self.seats.learner, episodes=episodes, gamma=gamma, greedy=greedy)
+        return evaluate(self.population, self.train_states.agent, episodes=episodes, gamma=gamma, greedy=greedy)
 
     def gaps(self, process: MOMDP | Sequence[MOMDP], tolerance: Any = 0.0) -> list[lex.Gap]:
         """Each seed's exact distance to the lexicographic optimum of the process (or of its own)."""
@@ -101,12 +101,12 @@ class Result:
 
         names = [str(objective) for objective in objectives(self.run.order)]
         return plots.learning_curves(
-            self.steps, self.metrics["return"], names, str(self.run) if title is None else title
+            self.steps, self.metrics["episode_return"], names, str(self.run) if title is None else title
         )
 
     def __len__(self) -> int:
         """How many seeds."""
-        return self.people.size
+        return self.population.size
 
     def __str__(self) -> str:
         lines = [f"{self.run} in {self.seconds:.1f} s"]
@@ -128,7 +128,7 @@ class Result:
 
     def _levels(self) -> list[tuple[str, str]]:
         """Each objective, and where it stood in the last part of training."""
-        last, shown = self.metrics["return"][-1], []
+        last, shown = self.metrics["episode_return"][-1], []
         for i, objective in enumerate(self.run.order.objectives):
             known = last[:, i][np.isfinite(last[:, i])]
             text = f"{known.mean():.4g} (seeds: {known.min():.4g} to {known.max():.4g})" if len(known) else "no episode"

@@ -22,10 +22,10 @@ def train(
     order: Order | str | None = None,
     *,
     seeds: int | Sequence[int] = 10,
-    steps: float | int | None = None,
-    chunks: int = 50,
+    total_timesteps: float | int | None = None,
+    num_log_points: int = 50,
     out: str | pathlib.Path | None = None,
-    episodes: int = 100,
+    eval_episodes: int = 100,
     progress: bool | None = None,
     watch: Callable[[Result], None] | None = None,
 ) -> Result:
@@ -38,14 +38,14 @@ def train(
             world each.
         order: the objectives by importance, as in `"min cost > max reward"`.
         seeds: how many (0, 1, 2, ...), or which.
-        steps: environment steps of each seed; by default the tuned settings', else 100,000.
-        chunks: points on the learning curve.
+        total_timesteps: environment steps of each seed; by default the tuned settings', else 100,000.
+        num_log_points: points on the learning curve.
         out: a folder for curves, policies and checkpoints; `lexrl.resume(folder)` goes on with a run that was stopped.
-        episodes: fresh ones to evaluate each greedy policy on at the end, for the folder's summary.
+        eval_episodes: fresh ones to evaluate each greedy policy on at the end, for the folder's summary.
         progress: show how it goes; by default only in a notebook.
         watch: called with the result so far after each part.
     """
-    run = plan(algorithm, env, order, seeds, steps, chunks)
+    run = plan(algorithm, env, order, seeds, total_timesteps, num_log_points)
     shown = "ipykernel" in sys.modules if progress is None else progress
     with _display(run) if shown else contextlib.nullcontext(lambda _: None) as show:
 
@@ -56,14 +56,14 @@ def train(
 
         if out is None:
             return execute(run, see)
-        check_episodes(episodes)
+        check_episodes(eval_episodes)
         folder = store.new_folder(pathlib.Path(out))
-        record.begin(folder, run, episodes=episodes)
+        record.begin(folder, run, episodes=eval_episodes)
         result = None
         for result in record.record(folder, run):
             see(result)
     assert result is not None
-    record.finish(folder, result, episodes)
+    record.finish(folder, result, eval_episodes)
     return result
 
 
@@ -73,11 +73,11 @@ def stream(
     order: Order | str | None = None,
     *,
     seeds: int | Sequence[int] = 10,
-    steps: float | int | None = None,
-    chunks: int = 50,
+    total_timesteps: float | int | None = None,
+    num_log_points: int = 50,
 ) -> Iterator[Result]:
     """`train` for people with a loop of their own: a `Result` after each part; stop when you have seen enough."""
-    return stream_run(plan(algorithm, env, order, seeds, steps, chunks))
+    return stream_run(plan(algorithm, env, order, seeds, total_timesteps, num_log_points))
 
 
 def _display(run: Run) -> contextlib.AbstractContextManager[Callable[[Result], None]]:

@@ -10,7 +10,7 @@ from lexrl.errors import InputError
 
 
 def named(tree: Any, prefix: str = "") -> dict[str, np.ndarray]:
-    """Every array of a tree by its path, as in `seats/learner/net/weights/0`."""
+    """Every array of a tree by its path, as in `train_state/agent/net/weights/0`."""
     return {f"{prefix}{_path(path)}": np.asarray(leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]}
 
 

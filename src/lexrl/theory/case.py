@@ -25,9 +25,9 @@ class Case(NamedTuple):
         return len(self.order.objectives)
 
     @property
-    def critic_hidden(self) -> tuple[int, ...]:
+    def critic_hidden_sizes(self) -> tuple[int, ...]:
         networks = self.algorithm.networks
-        return networks.hidden if networks.critic_hidden is None else networks.critic_hidden
+        return networks.hidden_sizes if networks.critic_hidden_sizes is None else networks.critic_hidden_sizes
 
 
 def case_of(algorithm: LA2C | LPPO, world: Any, order: Order) -> Case:
@@ -36,13 +36,13 @@ def case_of(algorithm: LA2C | LPPO, world: Any, order: Order) -> Case:
         spaces = Discrete(world.n_states), Discrete(world.n_actions)
         return Case(algorithm, world, *spaces, world.ordered(order), order)
     process = world.momdp(0.5).ordered(order) if hasattr(world, "momdp") else None  # no condition is about its gamma
-    return Case(algorithm, world, world.spec.observation, world.spec.action, process, order)
+    return Case(algorithm, world, world.spec.observation_space, world.spec.action_space, process, order)
 
 
 def smooth_policy(case: Case) -> Condition:
     """Can the policy be differentiated twice?"""
     networks = case.algorithm.networks
-    return smooth("the policy is twice continuously differentiable", networks.hidden, networks.activation)
+    return smooth("the policy is twice continuously differentiable", networks.hidden_sizes, networks.activation)
 
 
 def smooth(text: str, hidden: tuple[int, ...], activation: str) -> Condition:

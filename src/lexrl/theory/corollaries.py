@@ -73,13 +73,15 @@ def _discounted(case: Case, *, average: bool) -> Condition:
 
 
 def _td0(case: Case) -> Condition:
-    trace = float(case.algorithm.trace)
-    return Condition("critics are updated by TD(0)", "fails" if trace else "holds", f"trace is {trace:g}")
+    gae_lambda = float(case.algorithm.gae_lambda)
+    return Condition(
+        "critics are updated by TD(0)", "fails" if gae_lambda else "holds", f"gae_lambda is {gae_lambda:g}"
+    )
 
 
 def _units(case: Case) -> Condition:
     text = "critics learn from rewards in units that come to rest"
-    if not case.algorithm.standardise:
+    if not case.algorithm.normalize_advantage:
         return Condition(text, "holds", "the unit is an average over all updates")
     mean = " and so is the mean reward" if case.algorithm.average else ""
     return Condition(text, "fails", f"the unit is a running average whose rate never falls below 0.01{mean}")
@@ -90,7 +92,7 @@ def _weighted(case: Case, whose: str) -> Condition:
     text = f"the {whose} samples are from the discounted state distribution"
     if case.algorithm.average:
         return Condition(text, "holds", "limit averages have no discount")
-    if case.algorithm.weighted:
+    if case.algorithm.discounted_states:
         return Condition(text, "holds", "the t-th step of an episode counts gamma^t")
     return Condition(text, "fails", "every step of an episode counts the same (weighted is off)")
 
@@ -119,7 +121,7 @@ def _irreducible(case: Case) -> Condition:
 
 
 def _linear(case: Case) -> Condition:
-    hidden, actions = case.critic_hidden, case.algorithm.networks.action_values
+    hidden, actions = case.critic_hidden_sizes, case.algorithm.networks.action_values
     others = {f"hidden layers of {hidden}": bool(hidden), "critics are of actions": actions}
     return none_of("critics of states, linear in features", others, "no hidden layers")
 
@@ -138,11 +140,11 @@ def _features(case: Case) -> _Features | None:
     if not isinstance(case.observation, Discrete):
         return None
     n = case.observation.n
-    if networks.features is None:  # one-hot: the identity
-        return _Features((n, n + networks.bias), n, True)
-    matrix = np.asarray(jax.vmap(networks.features)(jnp.arange(n)), float).reshape(n, -1)
+    if networks.critic_features is None:  # one-hot: the identity
+        return _Features((n, n + networks.use_bias), n, True)
+    matrix = np.asarray(jax.vmap(networks.critic_features)(jnp.arange(n)), float).reshape(n, -1)
     ones = np.ones((n, 1))
-    matrix = np.hstack([matrix, ones]) if networks.bias else matrix
+    matrix = np.hstack([matrix, ones]) if networks.use_bias else matrix
     rank = int(np.linalg.matrix_rank(matrix))
     return _Features((n, matrix.shape[1]), rank, int(np.linalg.matrix_rank(np.hstack([matrix, ones]))) == rank)
 
@@ -150,12 +152,12 @@ def _features(case: Case) -> _Features | None:
 def _independent(case: Case) -> Condition:
     text = "features are independent"
     known = _features(case)
-    if case.critic_hidden:
+    if case.critic_hidden_sizes:
         return Condition(text, "unknown", "critics are not linear in features")
     if known is None:
         return Condition(text, "unknown", "what a state looks like is not known")
     (states, columns), rank = known.shape, known.rank
-    bias = " (with the bias)" if case.algorithm.networks.bias else ""
+    bias = " (with the bias)" if case.algorithm.networks.use_bias else ""
     shown = f"{columns} features{bias} of {states} states have rank {rank}"
     return Condition(text, "holds" if rank == columns else "fails", shown)
 
@@ -163,13 +165,13 @@ def _independent(case: Case) -> Condition:
 def _no_constant(case: Case) -> Condition:
     text = "no weights make the features 1 everywhere"
     known = _features(case)
-    if case.critic_hidden:
+    if case.critic_hidden_sizes:
         return Condition(text, "unknown", "critics are not linear in features")
     if known is not None and not known.constant:
         return Condition(text, "holds", "a constant is not in their span")
-    one_hot = known is not None and case.algorithm.networks.features is None
+    one_hot = known is not None and case.algorithm.networks.critic_features is None
     needed = "only the proof for limit averages needs this"
-    if case.algorithm.networks.bias:
+    if case.algorithm.networks.use_bias:
         return Condition(text, "fails", f"the bias does; {needed}")
     if known is None:
         return Condition(text, "unknown", "what a state looks like is not known")
@@ -189,11 +191,16 @@ def _compact(case: Case) -> Condition:
 def _two_layers(case: Case) -> Condition:
     text = "a softmax policy and critics with one hidden layer"
     others = {
-        f"hidden layers of the policy: {case.algorithm.networks.hidden}": len(case.algorithm.networks.hidden) != 1,
-        f"hidden layers of the critics: {case.critic_hidden}": len(case.critic_hidden) != 1,
+        f"hidden layers of the policy: {case.algorithm.networks.hidden_sizes}": len(
+            case.algorithm.networks.hidden_sizes
+        )
+        != 1,
+        f"hidden layers of the critics: {case.critic_hidden_sizes}": len(case.critic_hidden_sizes) != 1,
         "continuous actions have a normal policy": not isinstance(case.action, Discrete),
     }
-    return none_of(text, others, f"widths {case.algorithm.networks.hidden[-1:]} and {case.critic_hidden[-1:]}")
+    return none_of(
+        text, others, f"widths {case.algorithm.networks.hidden_sizes[-1:]} and {case.critic_hidden_sizes[-1:]}"
+    )
 
 
 def _density(case: Case) -> Condition:
@@ -205,13 +212,13 @@ def _density(case: Case) -> Condition:
 
 def _penalty(algorithm: LPPO) -> Condition:
     text = "the objective is E[rho Q_i] - kappa KL(pi || pi_old)"
-    if algorithm.surrogate == "clipped":
+    if algorithm.surrogate == "clip":
         return Condition(text, "fails", "the ratio is clipped, and nothing penalised")
     return Condition(text, "holds", "penalised by the divergence of the new policy from the old")
 
 
 def _kappa(algorithm: LPPO) -> Condition:
     text = "kappa > 1 in the end, for an epsilon that vanishes as networks widen"
-    if algorithm.surrogate == "clipped":
+    if algorithm.surrogate == "clip":
         return Condition(text, "fails", "there is no penalty")
-    return Condition(text, "unknown", f"kappa is adapted to a divergence of {algorithm.divergence:g}")
+    return Condition(text, "unknown", f"kappa is adapted to a divergence of {algorithm.kl_target:g}")

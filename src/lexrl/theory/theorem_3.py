@@ -41,7 +41,7 @@ def theorem_3(case: Case) -> tuple[Condition, ...]:
 
 def _smooth_critics(case: Case) -> Condition:
     networks = case.algorithm.networks
-    return smooth("critics are continuously differentiable", case.critic_hidden, networks.activation)
+    return smooth("critics are continuously differentiable", case.critic_hidden_sizes, networks.activation)
 
 
 def _same_form(case: Case) -> Condition:
@@ -49,7 +49,7 @@ def _same_form(case: Case) -> Condition:
     gain = "Q_i" if algorithm.networks.action_values else "A_i"
     if isinstance(algorithm, LA2C):
         form = f"E[log pi {gain}]"
-    elif algorithm.surrogate == "penalised":
+    elif algorithm.surrogate == "kl_penalty":
         form = f"E[rho {gain}] - kappa KL"
     else:
         form = f"E[rho {gain}], clipped"
@@ -102,11 +102,11 @@ class _Product(Schedule):
 
 
 def _rates(case: Case) -> Rates:
-    dual, rate = case.algorithm.dual, case.algorithm.rate
+    dual, rate = case.algorithm.dual, case.algorithm.learning_rate
     betas = dual.beta if isinstance(dual.beta, tuple) else (dual.beta,) * case.m
     etas = dual.eta if isinstance(dual.eta, tuple) else (dual.eta,) * (case.m + 1)
     return Rates(
-        Rate("alpha", case.algorithm.critic_rate),
+        Rate("alpha", case.algorithm.critic_learning_rate),
         tuple(Rate(f"beta_{i}", _Product(rate, beta)) for i, beta in enumerate(betas, 1)),
         tuple(Rate(f"eta_{i}", eta) for i, eta in enumerate(etas)),
     )
@@ -226,12 +226,12 @@ def _shrinking(tolerance: tol.Tolerance) -> _Shrinking | None:
 
 def _plain_steps(case: Case) -> Condition:
     algorithm, optimiser = case.algorithm, case.algorithm.networks.optimiser
-    clipped = isinstance(algorithm, LPPO) and algorithm.surrogate == "clipped" and case.m > 1
+    clipped = isinstance(algorithm, LPPO) and algorithm.surrogate == "clip" and case.m > 1
     others = {
         f"the optimiser is {optimiser.method}": optimiser.method != "sgd",
         f"gradients are no longer than {optimiser.longest:g}": optimiser.longest > 0,
-        "advantages are standardised": algorithm.standardise,
-        f"there is a bonus for entropy, {algorithm.entropy}": not algorithm.entropy.vanishes(),
+        "advantages are standardised": algorithm.normalize_advantage,
+        f"there is a bonus for entropy, {algorithm.ent_coef}": not algorithm.ent_coef.vanishes(),
         "the clipped objective of a sum is not the sum of clipped ones": clipped,
         "one objective moves the policy at a time (sequential)": algorithm.dual.sequential,
         "terms of second order are added": algorithm.dual.second_order,
@@ -244,8 +244,10 @@ def _plain_prices(case: Case) -> Condition:
     dual = case.algorithm.dual
     if case.m == 1:
         return Condition(text, "holds", "one objective has no price")
-    if dual.scaled:
+    if dual.normalize_violation:
         return Condition(text, "fails", "distances are measured in standard deviations (scaled)")
-    if math.isfinite(dual.ceiling):
-        return Condition(text, "unknown", f"no price rises above {dual.ceiling:g}, and a higher one may be needed")
-    return Condition(text, "holds", f"eta counts per {dual.window:g} episodes, no ceiling")
+    if math.isfinite(dual.max_multiplier):
+        return Condition(
+            text, "unknown", f"no price rises above {dual.max_multiplier:g}, and a higher one may be needed"
+        )
+    return Condition(text, "holds", f"eta counts per {dual.stats_window_size:g} episodes, no ceiling")

@@ -24,7 +24,7 @@ def guarantees(algorithm: Tabular, world: Any, order: Order) -> tuple[Guarantee,
     """Theorem 1 or 2, and Proposition 1, for a tabular learner."""
     given = order.tolerances(algorithm.tolerance)
     process = _process(world, algorithm, order)
-    length = None if isinstance(world, MOMDP) else world.spec.max_steps
+    length = None if isinstance(world, MOMDP) else world.spec.max_episode_steps
     rates = _rates(algorithm, process, length)
     common = (finite(world, process), bounded(world, process), _discounts(process), *rates)
     if process is not None and (process.gamma == 1).any() and process.never_ending().any():
@@ -34,10 +34,10 @@ def guarantees(algorithm: Tabular, world: Any, order: Order) -> tuple[Guarantee,
 
 def of_network(algorithm: LDQN, world: Any) -> tuple[Guarantee, ...]:
     """Theorem 1 for a Q-network: it speaks of tables, each entry of which moves by itself."""
-    seen = Discrete(world.n_states) if isinstance(world, MOMDP) else world.spec.observation
+    seen = Discrete(world.n_states) if isinstance(world, MOMDP) else world.spec.observation_space
     parts = [
-        *([f"hidden layers of {algorithm.hidden}"] if algorithm.hidden else []),
-        *(["biases"] if algorithm.bias else []),
+        *([f"hidden layers of {algorithm.hidden_sizes}"] if algorithm.hidden_sizes else []),
+        *(["biases"] if algorithm.use_bias else []),
         *([] if isinstance(seen, Discrete) else [f"observations in {seen}"]),
     ]
     shown = f"a network approximates them ({', '.join(parts)})" if parts else "each Q(s, a) has a weight of its own"
@@ -48,11 +48,15 @@ def of_network(algorithm: LDQN, world: Any) -> tuple[Guarantee, ...]:
         "the Huber loss",
         *(["Adam"] if adam else []),
         *([f"gradients no longer than {longest:g}"] if longest > 0 else []),
-        *([f"a target network renewed every {algorithm.period} steps"] if algorithm.period else []),
+        *(
+            [f"a target network renewed every {algorithm.target_update_interval} steps"]
+            if algorithm.target_update_interval
+            else []
+        ),
     ]
     steps = Condition("updates are Q-learning's, of each transition as it comes", "fails", f"here: {', '.join(others)}")
     greedy: Verdict = "holds" if algorithm.epsilon.vanishes() else "fails"
-    rest = (_robbins_monro(algorithm.rate), Condition(_GREEDY, greedy, f"epsilon is {algorithm.epsilon}"))
+    rest = (_robbins_monro(algorithm.learning_rate), Condition(_GREEDY, greedy, f"epsilon is {algorithm.epsilon}"))
     return (Guarantee("Theorem 1", _PROMISE, (table, steps, *rest)),)
 
 
@@ -68,9 +72,9 @@ def _convergence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerance
 
 def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
     covered = algorithm.rule != "double-q" and (
-        algorithm.rule != "q-learning" or isinstance(algorithm.bandit, EpsilonGreedy)
+        algorithm.rule != "q-learning" or isinstance(algorithm.exploration, EpsilonGreedy)
     )
-    bandit = type(algorithm.bandit).__name__
+    bandit = type(algorithm.exploration).__name__
     rule = Condition(
         "a rule and a bandit the proposition speaks of", "holds" if covered else "fails", f"{algorithm.rule}, {bandit}"
     )
@@ -89,7 +93,7 @@ def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerance
 def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
     if isinstance(world, MOMDP):
         return world.ordered(order)
-    if not hasattr(world, "momdp") or not isinstance(world.spec.observation, Discrete):
+    if not hasattr(world, "momdp") or not isinstance(world.spec.observation_space, Discrete):
         return None
     validation.require_lengths(algorithm, len(order.objectives))
     return world.momdp(order.discounts(algorithm.gamma, world.spec.objectives)).ordered(order)
@@ -112,7 +116,7 @@ def _rates(algorithm: Tabular, process: MOMDP | None, length: int | None) -> tup
     alpha = _robbins_monro(algorithm.alpha)
     text = "every action is tried for ever in every state"
     rate = _exploration(algorithm)
-    if not isinstance(algorithm.bandit, EpsilonGreedy):
+    if not isinstance(algorithm.exploration, EpsilonGreedy):
         return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as the values let it")
     if not _sum_diverges(rate):
         return alpha, Condition(text, "fails", f"the sum of epsilon = {rate} converges")
@@ -132,7 +136,7 @@ def _robbins_monro(alpha: Schedule) -> Condition:
 
 def _greedy_in_the_limit(algorithm: Tabular) -> Condition:
     rate = _exploration(algorithm)
-    name = "epsilon" if isinstance(algorithm.bandit, EpsilonGreedy) else "the temperature"
+    name = "epsilon" if isinstance(algorithm.exploration, EpsilonGreedy) else "the temperature"
     verdict: Verdict = "holds" if rate.vanishes() else "fails"
     return Condition(_GREEDY, verdict, f"{name} is {rate}")
 
@@ -224,7 +228,7 @@ def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
 
 
 def _exploration(algorithm: Tabular) -> Schedule:
-    bandit = algorithm.bandit
+    bandit = algorithm.exploration
     return bandit.epsilon if isinstance(bandit, EpsilonGreedy) else bandit.temperature
 
 
