@@ -128,7 +128,7 @@ def in_turns(contestants: dict[Any, Callable[[], float]], repeats: int) -> dict[
 
 
 def against_sb3(repeats: int) -> None:
-    world = lexrl.cart_safe(observe_cos_sin=True)
+    world = lexrl.CartSafe(observe_cos_sin=True)
     replayed = {"train_freq": 4, "batch_size": 32, "buffer_size": 100_000, "learning_starts": 1000}
     pairs: dict[str, tuple[Callable[[], float], Callable[[], float], int]] = {
         "LPPO / PPO, 8 x 256, 10 epochs, batch 64": (
@@ -183,7 +183,7 @@ def in_objectives(repeats: int) -> None:
         contestants: dict[str, Callable[[], float]] = {}
         for m in (1, 2, 8):
             order = " > ".join(f"max signal_{i}" for i in range(m))
-            world = Copies(lexrl.cart_safe(observe_cos_sin=True), m)
+            world = Copies(lexrl.CartSafe(observe_cos_sin=True), m)
             contestants[str(m)] = ours(make(), world, order, 100_000)
         speed = in_turns(contestants, repeats)
         costs = [f"{speed['1'] / speed[m]:.2f} x" for m in ("2", "8")]
@@ -194,7 +194,7 @@ def in_objectives(repeats: int) -> None:
 
 def in_capacity(repeats: int) -> None:
     """Time per update: of a long run less a short one, since every part of a run copies its buffers once."""
-    world = lexrl.cart_safe(observe_cos_sin=True)
+    world = lexrl.CartSafe(observe_cos_sin=True)
     short, long = 6_400, 64_000
     runs = {
         (size, steps): ours(LDQN(**dict(REPLAYED, buffer_size=size)), world, ORDER, steps)
@@ -212,7 +212,7 @@ def in_capacity(repeats: int) -> None:
 
 
 def in_cores(repeats: int) -> None:
-    world = lexrl.cart_safe(observe_cos_sin=True)
+    world = lexrl.CartSafe(observe_cos_sin=True)
     algorithm = LPPO(networks=SMALL, **LARGE)
     contestants = {
         "one": ours(algorithm, world, ORDER, 100_000, jax.devices()[:1]),
@@ -302,7 +302,7 @@ def cartpole(repeats: int) -> None:
     }  # fmt: skip
     table = Table("", "ours, each seed", "SB3, each seed", box=None, title="CartPole-v1, greedy return, 100,000 steps")
     for name, algorithm in mine.items():
-        result = lexrl.train(algorithm, lexrl.cart_pole(), "max reward", seeds=5, total_timesteps=steps)
+        result = lexrl.train(algorithm, lexrl.CartPole(), "max reward", seeds=5, total_timesteps=steps)
         reached = result.evaluate(20).returns.mean(axis=1)[:, 0]
         peer = []
         for seed in range(repeats):

@@ -17,9 +17,9 @@ import quantecon
 from rich.console import Console
 from rich.table import Table
 
-from lexrl.envs import grid_nav
+from lexrl.envs import GridNav
 from lexrl.exact import solve, solve_slack
-from lexrl.momdp import random_momdp
+from lexrl.momdp import MOMDP
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def main() -> None:
 
 def random_rows(table: Table, states: int, objectives: int, repeats: int) -> None:
     """Policy iteration, value iteration and linear programs on one random MOMDP with planted ties."""
-    world = random_momdp(0, states, 4, objectives, gamma=0.9, tie_fraction=0.5)
+    world = MOMDP.random(0, states, 4, objectives, gamma=0.9, tie_fraction=0.5)
     order = " > ".join(f"max {name}" for name in world.objectives)
     name = f"random, S={states} A=4 M={objectives}"
     first, reference = timed(lambda: solve(world, order), repeats)
@@ -53,7 +53,7 @@ def random_rows(table: Table, states: int, objectives: int, repeats: int) -> Non
 
 def quantecon_rows(table: Table, states: int, repeats: int) -> None:
     """One objective, against quantecon's policy iteration; the difference is the largest over all states' values."""
-    world = random_momdp(0, states, 4, 1, gamma=0.9)
+    world = MOMDP.random(0, states, 4, 1, gamma=0.9)
     dense = world.transitions.toarray().reshape(states, 4, states)
     other = quantecon.markov.DiscreteDP(world.rewards[0], dense, 0.9)
     other.solve(method="policy_iteration")  # compiles
@@ -67,7 +67,7 @@ def quantecon_rows(table: Table, states: int, repeats: int) -> None:
 
 def grid_rows(table: Table, side: int, repeats: int) -> None:
     """GridNav, by sparse elimination and by an iterative linear solver."""
-    world = grid_nav(size=side).momdp(gamma=0.99)
+    world = GridNav.generate(size=side).momdp(gamma=0.99)
     order = "min cost > max reward"
     name = f"GridNav, S={side * side} A=4 M=2"
     first, reference = timed(lambda: solve(world, order), repeats)

@@ -19,7 +19,7 @@ from rich.table import Table
 import peers
 from deep import PROXIMAL, in_turns
 from lexrl import LPPO, PPO, Networks
-from lexrl.envs import gym_vector_world, gym_world
+from lexrl.envs import GymEnv, GymVectorEnv
 from lexrl.loops import host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -33,8 +33,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--steps", type=int, default=40_000)
     settings = parser.parse_args()
-    single = gym_world("CartPole-v1")
-    vector = gym_vector_world(lambda: gymnasium.make_vec("CartPole-v1", num_envs=WORLDS, vectorization_mode="sync"))
+    single = GymEnv("CartPole-v1")
+    vector = GymVectorEnv(lambda: gymnasium.make_vec("CartPole-v1", num_envs=WORLDS, vectorization_mode="sync"))
     mine: dict[str, Callable[[], float]] = {
         "PPO, 8 environments": ours(PPO(networks=NETWORKS, **PROXIMAL), single, settings.total_timesteps),
         "LPPO, 8 environments": ours(LPPO(networks=NETWORKS, **PROXIMAL), single, settings.total_timesteps),

@@ -40,14 +40,14 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000, help="steps of each of the 30 learners and repeat")
     settings = parser.parse_args()
     worlds = {
-        "M=4, S=256": [lexrl.random_world(momdp_seed=i, num_signals=4) for i in range(MEMBERS)],
-        "M=2, S=256": [lexrl.random_world(momdp_seed=i, num_signals=2) for i in range(MEMBERS)],
-        "M=16, S=256": [lexrl.random_world(momdp_seed=i, num_signals=16) for i in range(MEMBERS)],
+        "M=4, S=256": [lexrl.random_env(momdp_seed=i, num_signals=4) for i in range(MEMBERS)],
+        "M=2, S=256": [lexrl.random_env(momdp_seed=i, num_signals=2) for i in range(MEMBERS)],
+        "M=16, S=256": [lexrl.random_env(momdp_seed=i, num_signals=16) for i in range(MEMBERS)],
         "M=4, S=256, 16 successors": [
-            lexrl.random_world(momdp_seed=i, num_signals=4, num_successors=16) for i in range(MEMBERS)
+            lexrl.random_env(momdp_seed=i, num_signals=4, num_successors=16) for i in range(MEMBERS)
         ],
         "M=4, S=4096, 16 successors": [
-            lexrl.random_world(momdp_seed=i, num_states=4096, num_signals=4, num_successors=16) for i in range(MEMBERS)
+            lexrl.random_env(momdp_seed=i, num_states=4096, num_signals=4, num_successors=16) for i in range(MEMBERS)
         ],
     }
     contestants: dict[str, Callable[[], float]] = {
@@ -87,7 +87,7 @@ def lexrl_learner(worlds: list[FiniteEnv], steps: int) -> Callable[[], float]:
     """The library's own loop, for all worlds at once; compiled before it is timed."""
     m = len(worlds[0].spec.objectives)
     order = parse(" > ".join(f"max signal_{i + 1}" for i in range(m)))
-    learner = lexrl.q_learning(alpha=ALPHA, exploration=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
+    learner = lexrl.QLearning(alpha=ALPHA, exploration=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
     population = make_population(learner, per_seed(worlds), order, range(len(worlds)), jax.devices()[:1])
     train_states = compiled.start(population)
     list(compiled.advance(population, train_states, 1, num_log_points=1))

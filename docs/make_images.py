@@ -20,11 +20,11 @@ console = Console(width=100)
 
 
 def main() -> None:
-    grid = lexrl.grid_nav(size=8, map_seed=3).momdp(gamma=0.95)
+    grid = lexrl.GridNav.generate(size=8, map_seed=3).momdp(gamma=0.95)
     action_tolerance(grid)
     policy_slack(grid)
     # In half of its states the first objective cannot tell the actions apart.
-    process = lexrl.random_momdp(momdp_seed=1, num_states=8, num_actions=3, num_signals=2, tie_fraction=0.5)
+    process = lexrl.MOMDP.random(momdp_seed=1, num_states=8, num_actions=3, num_signals=2, tie_fraction=0.5)
     noisy_estimates(process)
     kinds_of_tolerance(process)
 
@@ -90,8 +90,8 @@ def kinds_of_tolerance(process: lexrl.MOMDP) -> None:
 
 def learned_returns(process: lexrl.MOMDP, tolerance: object, steps: float) -> np.ndarray:
     """What the greedy policies of Q-learning are worth exactly: `[seeds, M]`."""
-    world = lexrl.finite_world(process, max_episode_steps=50)
-    learner = lexrl.q_learning(gamma=0.9, alpha="n^-0.7", exploration="epsilon 0.5", tolerance=tolerance)
+    world = lexrl.FiniteEnv(process, max_episode_steps=50)
+    learner = lexrl.QLearning(gamma=0.9, alpha="n^-0.7", exploration="epsilon 0.5", tolerance=tolerance)
     result = lexrl.train(learner, world, ORDER, seeds=SEEDS, total_timesteps=steps)
     return np.stack([exact.evaluate(process, policy, ORDER).returns for policy in result.chances()])
 

@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A Gymnasium environment of your own.")
     parser.add_argument("--steps", type=float, default=1e5)
     steps = parser.parse_args().steps
-    world = lexrl.gym_world(Room, max_episode_steps=50)
+    world = lexrl.GymEnv(Room, max_episode_steps=50)
     print(world.found)
     for order in ("min cost_heat ±0.5 > min cost_power", "min cost_power ±0.5 > min cost_heat"):
         result = lexrl.train(

@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--steps", type=float, default=1e5)
     steps = parser.parse_args().steps
     for order in ("min wet > min time", "min time > min wet"):
-        learner = lexrl.q_learning(alpha="n^-0.7", exploration="epsilon 0.2", tolerance=0.02)
+        learner = lexrl.QLearning(alpha="n^-0.7", exploration="epsilon 0.2", tolerance=0.02)
         result = lexrl.train(learner, Pond(), order, seeds=5, total_timesteps=steps)
         means = result.evaluate().returns.mean(axis=(0, 1))
         named = dict(zip(result.run.order.names, means, strict=True))

@@ -528,13 +528,13 @@ class TestGap:
         assert got.return_estimate == 2
 
     def test_the_first_level_that_is_exceeded(self):
-        assert lex.gap(np.array([0.0, 0.0]), np.array([1.0, 9.0]), [0.5, 0.5]).return_estimate == 0
+        assert lex.gap(np.array([0.0, 0.0]), np.array([1.0, 9.0]), [0.5, 0.5]).level == 0
 
     def test_optimal_within_tolerance(self):
         assert lex.gap(np.array([1.0, 2.0]), np.array([1.25, 2.0]), [0.25, 0.0]).level is None
 
     def test_nan_is_never_optimal(self):
-        assert lex.gap(np.array([1.0, NAN]), np.array([1.0, 2.0]), [0.0, 100.0]).return_estimate == 1
+        assert lex.gap(np.array([1.0, NAN]), np.array([1.0, 2.0]), [0.0, 100.0]).level == 1
 
     def test_jax(self):
         got = lex.gap(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0]), jnp.array([0.0, 0.5]))

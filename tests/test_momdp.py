@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from lexrl.errors import InputError
-from lexrl.momdp import from_outcomes, momdp, random_momdp
+from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.order import parse
 
 # Three states, two actions; state 2 is where the task ends, so what its row says must not count.
@@ -25,7 +25,7 @@ R4 = np.fromfunction(lambda m, s, a, t: 100 * m + 10 * s + a + t / 10, (2, 3, 2,
 
 def tiny(**changes):
     given = {"transitions": P, "rewards": R, "gamma": [0.5, 1.0], "terminal": [2], "objectives": ["cost", "gain"]}
-    return momdp(**(given | changes))
+    return MOMDP.from_arrays(**(given | changes))
 
 
 def dense(process):
@@ -55,7 +55,7 @@ class TestWhatIsKept:
         np.testing.assert_array_equal(dense(process), P)
 
     def test_defaults(self):
-        process = momdp(P, R, 0.9)
+        process = MOMDP.from_arrays(P, R, 0.9)
         assert process.objectives == ("signal_1", "signal_2")
         assert process.gamma.tolist() == [0.9, 0.9]
         assert process.initial.tolist() == [1 / 3] * 3
@@ -159,7 +159,7 @@ class TestOrdered:
             tiny().ordered(None)
 
     def test_one_signal_needs_no_order(self):
-        process = momdp(P, R[:1], 0.9)
+        process = MOMDP.from_arrays(P, R[:1], 0.9)
         same(process, process.ordered(None))
 
 
@@ -210,7 +210,7 @@ class TestNeverEnding:
             for action, successors in enumerate(actions):
                 transitions[state, action, successors] = 1 / len(successors)
         rewards = np.zeros((1, n_states, len(moves[0])))
-        return momdp(transitions, rewards, 1.0, terminal=[n_states - 1])
+        return MOMDP.from_arrays(transitions, rewards, 1.0, terminal=[n_states - 1])
 
     def test_by_hand(self):
         moves = [
@@ -236,11 +236,11 @@ class TestNeverEnding:
         assert not self.world(moves, 2).never_ending().any()
 
     def test_without_terminal_states_nothing_ends(self):
-        assert momdp(P, R, 0.9).never_ending().all()
+        assert MOMDP.from_arrays(P, R, 0.9).never_ending().all()
 
     def test_a_stored_zero_is_no_successor(self):
         matrix = sp.csr_array((np.array([1.0, 0.0, 1.0]), np.array([0, 1, 1]), np.array([0, 2, 3])), shape=(2, 2))
-        process = momdp(matrix, np.zeros((1, 2, 1)), 1.0, terminal=[1])
+        process = MOMDP.from_arrays(matrix, np.zeros((1, 2, 1)), 1.0, terminal=[1])
         assert process.never_ending().tolist() == [True, False]
 
 
@@ -258,7 +258,7 @@ class TestRandom:
         ids=str,
     )
     def test_it_is_one(self, settings):
-        process = random_momdp(3, num_states=30, num_actions=3, num_signals=3, gamma=[0.9, 0.8, 0.7], **settings)
+        process = MOMDP.random(3, num_states=30, num_actions=3, num_signals=3, gamma=[0.9, 0.8, 0.7], **settings)
         assert (process.n_states, process.n_actions, process.n_objectives) == (30, 3, 3)
         assert process.gamma.tolist() == [0.9, 0.8, 0.7]
         np.testing.assert_allclose(process.transitions.sum(axis=1), 1.0)
@@ -275,12 +275,12 @@ class TestRandom:
 
     @pytest.mark.parametrize("settings", [{}, {"successors": 3, "tie_fraction": 0.5, "episodic": True}], ids=str)
     def test_everything_follows_from_the_seed(self, settings):
-        same(random_momdp(7, 20, 3, 2, **settings), random_momdp(7, 20, 3, 2, **settings))
-        other = random_momdp(8, 20, 3, 2, **settings)
-        assert not np.array_equal(random_momdp(7, 20, 3, 2, **settings).rewards, other.rewards)
+        same(MOMDP.random(7, 20, 3, 2, **settings), MOMDP.random(7, 20, 3, 2, **settings))
+        other = MOMDP.random(8, 20, 3, 2, **settings)
+        assert not np.array_equal(MOMDP.random(7, 20, 3, 2, **settings).rewards, other.rewards)
 
     def test_density_is_drawn_for_each_action(self):
-        process = random_momdp(0, num_states=100, num_actions=4)
+        process = MOMDP.random(0, num_states=100, num_actions=4)
         successors = np.diff(process.transitions.indptr)
         assert successors.min() >= 1
         # A uniform density: a tenth of the rows is sparse, a tenth full, half of all entries are there.
@@ -289,20 +289,20 @@ class TestRandom:
         assert 45 < successors.mean() < 55
 
     def test_a_given_number_of_successors_keeps_it_sparse(self):
-        process = random_momdp(0, num_states=2000, num_actions=2, num_successors=3)
+        process = MOMDP.random(0, num_states=2000, num_actions=2, num_successors=3)
         assert (np.diff(process.transitions.indptr) == 3).all()
         assert process.transitions.nnz == 2000 * 2 * 3
         # Every state is somebody's successor about equally often: 6 on average, Poisson.
         assert np.bincount(process.transitions.indices, minlength=2000).max() < 30
-        ending = random_momdp(0, num_states=2000, num_actions=2, num_successors=3, episodic=True)
+        ending = MOMDP.random(0, num_states=2000, num_actions=2, num_successors=3, episodic=True)
         assert set(np.diff(ending.transitions.indptr)) <= {3, 4}
 
     def test_no_more_successors_than_states(self):
-        assert (np.diff(random_momdp(0, num_states=4, num_actions=2, num_successors=9).transitions.indptr) == 4).all()
+        assert (np.diff(MOMDP.random(0, num_states=4, num_actions=2, num_successors=9).transitions.indptr) == 4).all()
 
     @pytest.mark.parametrize("episodic", [False, True])
     def test_planted_ties_really_tie(self, episodic):
-        process = random_momdp(
+        process = MOMDP.random(
             1, num_states=200, num_actions=3, num_signals=4, tie_fraction=1.0, num_successors=5, episodic=episodic
         )
         live = ~process.terminal
@@ -317,13 +317,13 @@ class TestRandom:
         assert (counts > 40).all()
 
     def test_ties_hold_for_any_continuation(self):
-        process = random_momdp(2, num_states=50, num_actions=4, num_signals=2, tie_fraction=1.0)
+        process = MOMDP.random(2, num_states=50, num_actions=4, num_signals=2, tie_fraction=1.0)
         q = process.backup(np.random.default_rng(0).normal(size=50), 0)
         assert (q == q[:, :1]).all()
 
     def test_share_of_ties(self):
         def share(ties):
-            process = random_momdp(5, num_states=400, num_actions=2, num_successors=3, tie_fraction=ties)
+            process = MOMDP.random(5, num_states=400, num_actions=2, num_successors=3, tie_fraction=ties)
             return (process.rewards[0, :, 0] == process.rewards[0, :, 1]).mean()
 
         assert share(0.0) == 0
@@ -331,7 +331,7 @@ class TestRandom:
         assert share(1.0) == 1
 
     def test_other_states_are_left_alone_by_ties(self):
-        process = random_momdp(5, num_states=100, num_actions=2, num_signals=2, tie_fraction=0.5, num_successors=3)
+        process = MOMDP.random(5, num_states=100, num_actions=2, num_signals=2, tie_fraction=0.5, num_successors=3)
         transitions = process.transitions.toarray().reshape(100, 2, 100)
         tied = process.rewards[0, :, 0] == process.rewards[0, :, 1]
         alike = (transitions[:, 0] == transitions[:, 1]).all(axis=1)
@@ -339,22 +339,22 @@ class TestRandom:
 
     @pytest.mark.parametrize("successors", [None, 2])
     def test_episodic_reaches_the_end(self, successors):
-        process = random_momdp(4, num_states=40, num_actions=3, num_successors=successors, episodic=True, gamma=1.0)
+        process = MOMDP.random(4, num_states=40, num_actions=3, num_successors=successors, episodic=True, gamma=1.0)
         assert process.terminal.tolist() == [False] * 39 + [True]
         exits = process.transitions.toarray()[:, -1]
         assert exits.min() >= 0.05 - 1e-12
         assert not process.never_ending().any()
         assert process.initial[-1] == 0
-        assert not random_momdp(4, states=40, actions=3, successors=successors).terminal.any()
+        assert not MOMDP.random(4, states=40, actions=3, successors=successors).terminal.any()
 
     def test_the_way_out_pays_nothing_of_its_own(self):
-        process = random_momdp(4, num_states=40, num_actions=3, num_successors=2, episodic=True)
-        before = random_momdp(4, num_states=40, num_actions=3, num_successors=2)
+        process = MOMDP.random(4, num_states=40, num_actions=3, num_successors=2, episodic=True)
+        before = MOMDP.random(4, num_states=40, num_actions=3, num_successors=2)
         # Rewards shrink by the 5 % of the time in which the task ends.
         np.testing.assert_allclose(process.rewards[:, :-1], 0.95 * before.rewards[:, :-1], atol=1e-12)
 
     def test_one_objective_has_nothing_to_tie(self):
-        same(random_momdp(0, 10, 2, 1, tie_fraction=1.0), random_momdp(0, 10, 2, 1))
+        same(MOMDP.random(0, 10, 2, 1, tie_fraction=1.0), MOMDP.random(0, 10, 2, 1))
 
 
 class TestRefused:
@@ -412,7 +412,7 @@ class TestRefused:
 
     def test_no_objectives(self):
         with pytest.raises(InputError):
-            momdp(P, np.zeros((0, 3, 2)), 0.9)
+            MOMDP.from_arrays(P, np.zeros((0, 3, 2)), 0.9)
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
     def test_rewards_that_are_not_numbers(self, bad):
@@ -481,4 +481,4 @@ class TestRefused:
 def test_no_task_starts_at_its_end():
     stay = np.eye(2)[:, None, :]
     with pytest.raises(InputError, match="starts in a terminal state"):
-        momdp(stay, np.zeros((1, 2, 1)), 0.9, initial=[0.5, 0.5], terminal=[1])
+        MOMDP.from_arrays(stay, np.zeros((1, 2, 1)), 0.9, initial=[0.5, 0.5], terminal=[1])

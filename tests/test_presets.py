@@ -9,7 +9,7 @@ import lexrl
 from lexrl import presets
 from lexrl.runs import plan
 
-WORLDS = {"cart-safe": lexrl.cart_safe, "grid-nav": lexrl.grid_nav}
+WORLDS = {"cart-safe": lexrl.CartSafe, "grid-nav": lexrl.GridNav.generate}
 KNOWN = [
     (name, world, algorithm)
     for name in ("paper", "tuned")
@@ -58,7 +58,7 @@ def test_a_shortened_preset_learns_the_same_in_a_smaller_buffer():
     found = presets.preset("ldqn", "cart-safe")
     short = presets.shortened(found, 0.001)
     long = dataclasses.replace(short.algorithm, buffer_size=9600)
-    world = lexrl.cart_safe(**found.world)
+    world = lexrl.CartSafe(**found.world)
     one, other = (
         lexrl.train(learner, world, found.order, seeds=1, total_timesteps=1500) for learner in (short.algorithm, long)
     )

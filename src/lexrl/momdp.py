@@ -18,7 +18,7 @@ from lexrl.order import Order, as_order
 
 @dataclasses.dataclass(frozen=True)
 class MOMDP:
-    """A finite MOMDP; build it with `momdp(...)`, which checks what it is given."""
+    """A finite MOMDP; build it with `MOMDP.from_arrays(...)`, which checks what it is given."""
 
     transitions: Any
     """CSR matrix `[S * A, S]`: row `s * A + a` is the distribution of the successor of (s, a)."""
@@ -30,6 +30,100 @@ class MOMDP:
     initial: Float[np.ndarray, " S"]
     terminal: Bool[np.ndarray, " S"]
     objectives: tuple[str, ...]
+
+    @staticmethod
+    def from_arrays(
+        transitions: Any,
+        rewards: Any,
+        gamma: float | int | Sequence[float] | Float[np.ndarray, " M"],
+        *,
+        initial: Any = None,
+        terminal: Sequence[int] | Bool[np.ndarray, " S"] | None = None,
+        objectives: Sequence[str] | None = None,
+    ) -> "MOMDP":
+        """Write a finite MOMDP down.
+
+        Args:
+            transitions: `P[S, A, S]`, or a sparse matrix `[S * A, S]` with row `s * A + a` for (s, a).
+            rewards: `R[M, S, A]`, or `R[M, S, A, S]` where the successor matters.
+            gamma: one discount for all objectives, or one each.
+            initial: distribution of the first state; uniform over the non-terminal states if not given.
+            terminal: states that end the task, as indices or as a mask; what happens in them is ignored.
+            objectives: names of the signals; `signal_1 ..` if not given.
+        """
+        matrix, n_states, n_actions = _matrix(transitions)
+        rewards = np.asarray(rewards, float)
+        if rewards.ndim not in (3, 4) or rewards.shape[1:] not in (
+            (n_states, n_actions),
+            (n_states, n_actions, n_states),
+        ):
+            raise InputError(
+                f"The rewards have shape {rewards.shape}; for {n_states} states and {n_actions} actions they need "
+                f"[M, {n_states}, {n_actions}] or [M, {n_states}, {n_actions}, {n_states}]."
+            )
+        if not np.isfinite(rewards).all():
+            raise InputError("The rewards contain NaN or infinity; every theorem needs bounded ones: clean them first.")
+        rows = np.repeat(np.arange(n_states * n_actions), np.diff(matrix.indptr))
+        flat = rewards.reshape(len(rewards), n_states * n_actions, *rewards.shape[3:])
+        outcome = flat[:, rows, matrix.indices].T if rewards.ndim == 4 else flat[:, rows].T
+        return from_outcomes(
+            matrix, outcome, n_actions, gamma, initial=initial, terminal=terminal, objectives=objectives
+        )
+
+    @staticmethod
+    def random(
+        momdp_seed: int,
+        num_states: int = 256,
+        num_actions: int = 4,
+        num_signals: int = 2,
+        *,
+        gamma: float | int | Sequence[float] | Float[np.ndarray, " M"] = 0.9,
+        num_successors: int | None = None,
+        tie_fraction: float = 0.0,
+        episodic: bool = False,
+    ) -> "MOMDP":
+        """A random MOMDP as in the paper's scaling experiment.
+
+        Each (s, a) draws a density, then a mask of successors with it (at least one), then uniform weights, normalised;
+        rewards are uniform in [-1, 1] for each (s, a, s').
+
+        Args:
+            momdp_seed: everything follows from it.
+            num_states, num_actions, num_signals: the sizes.
+            gamma: one discount for all signals, or one each.
+            num_successors: so many successors for each (s, a) instead of a random density; keeps large ones sparse.
+            tie_fraction: share of states in which the most important objectives cannot tell the actions apart. A random
+                MOMDP has a unique best policy for objective 1 almost surely, so without this the others have nothing to
+                decide. In such a state all actions lead to the same successors, and the first k objectives, k uniform
+                in 1 .. M-1, pay the same for each of them.
+            episodic: the last state is terminal, and every (s, a) leads there with probability at least 0.05.
+        """
+        rng = np.random.default_rng(momdp_seed)
+        n_rows = num_states * num_actions
+        if num_successors is None:
+            mask = rng.random((n_rows, num_states)) < rng.random((n_rows, 1))
+            mask[np.arange(n_rows), rng.integers(num_states, size=n_rows)] = True
+            rows, columns = np.nonzero(mask)
+        else:
+            rows = np.repeat(np.arange(n_rows), min(num_successors, num_states))
+            columns = np.concatenate([_sample(rng, num_states, min(num_successors, num_states)) for _ in range(n_rows)])
+        weights = 1.0 - rng.random(len(rows))  # in (0, 1]: a chosen successor is a possible one
+        rewards = rng.uniform(-1.0, 1.0, (len(rows), num_signals))
+        if tie_fraction > 0 and num_signals > 1:
+            rows, columns, weights, rewards = _plant_ties(
+                rng, rows, columns, weights, rewards, num_states, num_actions, tie_fraction
+            )
+        matrix = sp.csr_array((weights, (rows, columns)), shape=(n_rows, num_states))
+        totals = np.asarray(matrix.sum(axis=1))
+        probabilities = weights / totals[rows]
+        if episodic:
+            rows, columns, probabilities, rewards = _with_exit(rows, columns, probabilities, rewards, num_states)
+        order = np.lexsort((columns, rows))
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
+        matrix = sp.csr_array((probabilities[order], columns[order], indptr), shape=(n_rows, num_states))
+        return from_outcomes(
+            matrix, rewards[order], num_actions, gamma, terminal=[num_states - 1] if episodic else None
+        )
 
     @property
     def n_states(self) -> int:
@@ -88,43 +182,6 @@ class MOMDP:
             inside = smaller
 
 
-def momdp(
-    transitions: Any,
-    rewards: Any,
-    gamma: float | int | Sequence[float] | Float[np.ndarray, " M"],
-    *,
-    initial: Any = None,
-    terminal: Sequence[int] | Bool[np.ndarray, " S"] | None = None,
-    objectives: Sequence[str] | None = None,
-) -> MOMDP:
-    """Write a finite MOMDP down.
-
-    Args:
-        transitions: `P[S, A, S]`, or a sparse matrix `[S * A, S]` with row `s * A + a` for (s, a).
-        rewards: `R[M, S, A]`, or `R[M, S, A, S]` where the successor matters.
-        gamma: one discount for all objectives, or one each.
-        initial: distribution of the first state; uniform over the non-terminal states if not given.
-        terminal: states that end the task, as indices or as a mask; what happens in them is ignored.
-        objectives: names of the signals; `signal_1 ..` if not given.
-    """
-    matrix, n_states, n_actions = _matrix(transitions)
-    rewards = np.asarray(rewards, float)
-    if rewards.ndim not in (3, 4) or rewards.shape[1:] not in (
-        (n_states, n_actions),
-        (n_states, n_actions, n_states),
-    ):
-        raise InputError(
-            f"The rewards have shape {rewards.shape}; for {n_states} states and {n_actions} actions they need "
-            f"[M, {n_states}, {n_actions}] or [M, {n_states}, {n_actions}, {n_states}]."
-        )
-    if not np.isfinite(rewards).all():
-        raise InputError("The rewards contain NaN or infinity; every theorem needs bounded ones: clean them first.")
-    rows = np.repeat(np.arange(n_states * n_actions), np.diff(matrix.indptr))
-    flat = rewards.reshape(len(rewards), n_states * n_actions, *rewards.shape[3:])
-    outcome = flat[:, rows, matrix.indices].T if rewards.ndim == 4 else flat[:, rows].T
-    return from_outcomes(matrix, outcome, n_actions, gamma, initial=initial, terminal=terminal, objectives=objectives)
-
-
 def from_outcomes(
     matrix: Any,
     outcome_rewards: Float[np.ndarray, "nonzeros M"],
@@ -158,59 +215,6 @@ def from_outcomes(
         terminal=ended,
         objectives=names,
     )
-
-
-def random_momdp(
-    momdp_seed: int,
-    num_states: int = 256,
-    num_actions: int = 4,
-    num_signals: int = 2,
-    *,
-    gamma: float | int | Sequence[float] | Float[np.ndarray, " M"] = 0.9,
-    num_successors: int | None = None,
-    tie_fraction: float = 0.0,
-    episodic: bool = False,
-) -> MOMDP:
-    """A random MOMDP as in the paper's scaling experiment.
-
-    Each (s, a) draws a density, then a mask of successors with it (at least one), then uniform weights, normalised;
-    rewards are uniform in [-1, 1] for each (s, a, s').
-
-    Args:
-        momdp_seed: everything follows from it.
-        num_states, num_actions, num_signals: the sizes.
-        gamma: one discount for all signals, or one each.
-        num_successors: so many successors for each (s, a) instead of a random density; keeps large ones sparse.
-        tie_fraction: share of states in which the most important objectives cannot tell the actions apart. A random
-            MOMDP has a unique best policy for objective 1 almost surely, so without this the others have nothing to
-            decide. In such a state all actions lead to the same successors, and the first k objectives, k uniform
-            in 1 .. M-1, pay the same for each of them.
-        episodic: the last state is terminal, and every (s, a) leads there with probability at least 0.05.
-    """
-    rng = np.random.default_rng(momdp_seed)
-    n_rows = num_states * num_actions
-    if num_successors is None:
-        mask = rng.random((n_rows, num_states)) < rng.random((n_rows, 1))
-        mask[np.arange(n_rows), rng.integers(num_states, size=n_rows)] = True
-        rows, columns = np.nonzero(mask)
-    else:
-        rows = np.repeat(np.arange(n_rows), min(num_successors, num_states))
-        columns = np.concatenate([_sample(rng, num_states, min(num_successors, num_states)) for _ in range(n_rows)])
-    weights = 1.0 - rng.random(len(rows))  # in (0, 1]: a chosen successor is a possible one
-    rewards = rng.uniform(-1.0, 1.0, (len(rows), num_signals))
-    if tie_fraction > 0 and num_signals > 1:
-        rows, columns, weights, rewards = _plant_ties(
-            rng, rows, columns, weights, rewards, num_states, num_actions, tie_fraction
-        )
-    matrix = sp.csr_array((weights, (rows, columns)), shape=(n_rows, num_states))
-    totals = np.asarray(matrix.sum(axis=1))
-    probabilities = weights / totals[rows]
-    if episodic:
-        rows, columns, probabilities, rewards = _with_exit(rows, columns, probabilities, rewards, num_states)
-    order = np.lexsort((columns, rows))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
-    matrix = sp.csr_array((probabilities[order], columns[order], indptr), shape=(n_rows, num_states))
-    return from_outcomes(matrix, rewards[order], num_actions, gamma, terminal=[num_states - 1] if episodic else None)
 
 
 def _sample(rng: np.random.Generator, n: int, k: int) -> np.ndarray:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jax import Array
 
+from lexrl.errors import InputError
+
 State = Any
 """A pytree that only its owner (a world, an algorithm) looks into."""
 
@@ -38,6 +40,12 @@ class Spec(NamedTuple):
     max_episode_steps: int
     signs: tuple[int, ...] = ()
     """-1 for each objective that an order has turned round (a cost), else 1; empty: none is."""
+
+
+def require_episode(max_episode_steps: int) -> None:
+    """Complain about an episode without a step."""
+    if max_episode_steps < 1:
+        raise InputError(f"max_episode_steps is {max_episode_steps}; it must be 1 or more.")
 
 
 AnyArray = Any

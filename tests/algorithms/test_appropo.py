@@ -124,10 +124,10 @@ class TestTheMixture:
         rewards = np.array([[[1.0, 10.0, 100.0], [0, 0, 0]], np.zeros((2, 3))])
         moves = np.zeros((2, 3, 2))
         moves[:, :, 1] = 1
-        process = lexrl.momdp(
+        process = lexrl.MOMDP.from_arrays(
             moves, rewards, 1.0, initial=np.array([1.0, 0]), terminal=[1], objectives=("reward", "cost")
         )
-        world = lexrl.finite_world(process, max_episode_steps=2)
+        world = lexrl.FiniteEnv(process, max_episode_steps=2)
         oracle = DQN(num_envs=4, num_steps=4, hidden_sizes=(), use_bias=False, buffer_size=64, learning_starts=32)
         result = lexrl.train(
             ApproPO(target_set="reward in 0..9", mixture_size=2, oracle=oracle),
@@ -186,4 +186,4 @@ class TestTheMixture:
 
 def test_numbered_actions_only():
     with pytest.raises(lexrl.InputError, match="needs numbered actions"):
-        ApproPO(target_set="cost in 0..1").init(SPEC._replace(action=Box((1,), -1.0, 1.0)), jax.random.key(0))
+        ApproPO(target_set="cost in 0..1").init(SPEC._replace(action_space=Box((1,), -1.0, 1.0)), jax.random.key(0))

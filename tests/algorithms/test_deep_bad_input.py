@@ -14,7 +14,7 @@ from lexrl.schedules import Constant, Linear, Power
 from lexrl.tolerance import Absolute, Adaptive, Relative
 from lexrl.types import Box, Discrete, Spec
 
-CART, CAR = lexrl.cart_safe(max_episode_steps=20), lexrl.mountain_car_safe(max_episode_steps=20)
+CART, CAR = lexrl.CartSafe(max_episode_steps=20), lexrl.MountainCarSafe(max_episode_steps=20)
 BOTH = "min cost > max reward"
 ALL = {
     "PPO": lexrl.PPO, "A2C": lexrl.A2C, "DQN": lexrl.DQN, "LPPO": lexrl.LPPO, "LA2C": lexrl.LA2C, "LDQN": lexrl.LDQN,
@@ -239,7 +239,7 @@ class TestLimits:
     def test_a_box(self):
         for box, parts in (("risk in 0..3", ("names 'risk'", "'cost', 'reward'")), ("cost in 3..1", ("is empty",))):
             with pytest.raises(lexrl.InputError) as error:
-                plan(lexrl.ApproPO(target_set=box), CART, BOTH, seeds=1, steps=100)
+                plan(lexrl.ApproPO(target_set=box), CART, BOTH, seeds=1, total_timesteps=100)
             check(str(error.value), *parts)
 
     @pytest.mark.parametrize(
@@ -257,12 +257,12 @@ class TestLimits:
 
     def test_an_oracle_needs_numbered_actions(self):
         with pytest.raises(lexrl.InputError) as error:
-            plan(lexrl.ApproPO(), CAR, BOTH, seeds=1, steps=100)
+            plan(lexrl.ApproPO(), CAR, BOTH, seeds=1, total_timesteps=100)
         check(str(error.value), "needs numbered actions", "Box(shape=(1,)")
 
     def test_only_one_that_is_there(self):
         with pytest.raises(lexrl.InputError) as error:
-            plan(lexrl.SingleObjective(lexrl.PPO(), "risk"), CART, BOTH, seeds=1, steps=100)
+            plan(lexrl.SingleObjective(lexrl.PPO(), "risk"), CART, BOTH, seeds=1, total_timesteps=100)
         check(str(error.value), "'risk' is to be learned", "'cost', 'reward'", "pick one")
 
 

@@ -12,8 +12,8 @@ from lexrl.networks import Optimiser
 from lexrl.types import Discrete, Spec, Transition
 
 # Short episodes: many ends, of both kinds, in few steps.
-CART = lexrl.cart_safe(observe_cos_sin=True, max_episode_steps=30)
-CAR = lexrl.mountain_car_safe(max_episode_steps=30)
+CART = lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=30)
+CAR = lexrl.MountainCarSafe(max_episode_steps=30)
 NETWORKS = lexrl.Networks(hidden_sizes=(24, 24))
 PPO = {
     "num_envs": 4,

@@ -7,7 +7,7 @@ import pytest
 import lexrl
 from lexrl import SingleObjective
 
-CART = lexrl.cart_safe(observe_cos_sin=True, max_episode_steps=30)
+CART = lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=30)
 SMALL = lexrl.Networks(hidden_sizes=(8,))
 LEARNERS = {
     "A2C": lexrl.A2C(num_envs=4, num_steps=8, networks=SMALL, learning_rate=0.01),

@@ -22,10 +22,10 @@ STEPS = 1_000_000
 @pytest.fixture(scope="module")
 def learned():
     """The sets `[S, M+1, A]` learned on each map."""
-    algorithm = lexrl.q_learning(
+    algorithm = lexrl.QLearning(
         gamma=GAMMA, alpha=Power(0.8), exploration=lexrl.EpsilonGreedy(1.0), tolerance=TOLERANCE, initial_q=0.0
     )
-    worlds = lexrl.per_seed([lexrl.grid_nav(size=4, map_seed=seed) for seed in MAPS])
+    worlds = lexrl.per_seed([lexrl.GridNav.generate(size=4, map_seed=seed) for seed in MAPS])
     result = lexrl.train(algorithm, worlds, ORDER, seeds=len(MAPS), total_timesteps=STEPS, num_log_points=1)
     assert not result.faults
     return {seed: np.asarray(algorithm.sets(result.agent(place))) for place, seed in enumerate(MAPS)}
@@ -33,7 +33,7 @@ def learned():
 
 @pytest.mark.parametrize("seed", MAPS)
 def test_the_learned_sets_are_the_exact_ones(learned, seed):
-    world = lexrl.grid_nav(size=4, map_seed=seed)
+    world = lexrl.GridNav.generate(size=4, map_seed=seed)
     solution = lexrl.solve(world.momdp(GAMMA), ORDER, tolerance=TOLERANCE)
     assert (solution.certificate.margins > MARGINS).all()
     cells = ~solution.terminal  # every cell can be reached: obstacles cost, walls are at the rim only

@@ -359,7 +359,7 @@ def test_greedy_sets_agree_with_the_reference(rule):
 
 def test_one_objective_is_textbook_q_learning():
     for tolerance in (0.0, 10.0):
-        algorithm = lexrl.q_learning(gamma=0.9, alpha=0.2, tolerance=tolerance)
+        algorithm = lexrl.QLearning(gamma=0.9, alpha=0.2, tolerance=tolerance)
         state = algorithm.init(spec(STATES, ACTIONS, 1), KEY)
         q = [[0.0] * ACTIONS for _ in range(STATES)]
         for s, a, (reward,), successor, discount, last in walk(2, 300, STATES, ACTIONS, 1):
@@ -373,7 +373,7 @@ def test_one_objective_is_textbook_q_learning():
 
 
 def test_gabor_is_q_learning_without_tolerance():
-    assert eqx.tree_equal(lexrl.gabor(gamma=0.5), lexrl.q_learning(gamma=0.5, tolerance=0.0))
+    assert eqx.tree_equal(lexrl.gabor(gamma=0.5), lexrl.QLearning(gamma=0.5, tolerance=0.0))
     # 4 against 3.75 is a difference now: only action 0 is left to objective 2.
     algorithm = lexrl.gabor(gamma=(0.5, 0.9), alpha=0.5)
     assert_moved(update(algorithm, by_hand("q-learning")[1], MOVE), (2.0, 1.4))
@@ -501,7 +501,7 @@ def test_an_adaptive_tolerance_by_hand():
     ],
 )
 def test_variances_are_kept_where_a_tolerance_asks(settings, kept):
-    state = lexrl.q_learning(**settings).init(spec(2, 3, 2), KEY)
+    state = lexrl.QLearning(**settings).init(spec(2, 3, 2), KEY)
     assert (state.variance is not None) == kept
 
 
@@ -511,7 +511,7 @@ def test_variances_are_kept_where_a_tolerance_asks(settings, kept):
 def test_a_table_needs_numbered_observations_and_actions():
     for observation, action in ((Box((3,)), Discrete(2)), (Discrete(3), Box((1,)))):
         with pytest.raises(InputError, match="numbered observations and actions"):
-            lexrl.q_learning().init(Spec(observation, action, ("a",), 10), KEY)
+            lexrl.QLearning().init(Spec(observation, action, ("a",), 10), KEY)
 
 
 @pytest.mark.parametrize(
@@ -526,12 +526,12 @@ def test_a_table_needs_numbered_observations_and_actions():
 def test_one_for_all_or_one_for_each_objective(settings):
     (name,) = settings
     with pytest.raises(InputError, match=f"^{name} has {len(settings[name])} entries for 2 objectives"):
-        lexrl.q_learning(**settings).init(spec(2, 3, 2), KEY)
+        lexrl.QLearning(**settings).init(spec(2, 3, 2), KEY)
 
 
 def test_first_values():
-    state = lexrl.double_q(initial_q=(1.0, -2.0)).init(spec(4, 3, 2), KEY)
+    state = lexrl.DoubleQLearning(initial_q=(1.0, -2.0)).init(spec(4, 3, 2), KEY)
     assert state.q.shape == (2, 4, 2, 3)
     np.testing.assert_array_equal(state.q[:, :, 0], 1.0)
     np.testing.assert_array_equal(state.q[:, :, 1], -2.0)
-    assert lexrl.q_learning(alpha=Constant(0.5)).init(spec(4, 3, 2), KEY).q.shape == (1, 4, 2, 3)
+    assert lexrl.QLearning(alpha=Constant(0.5)).init(spec(4, 3, 2), KEY).q.shape == (1, 4, 2, 3)

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
     record.begin(store.new_folder(place / "stopped"), run)
     next(iter(record.record(place / "stopped", run)))
     lexrl.train(
-        lexrl.q_learning(),
+        lexrl.QLearning(),
         "random-momdp",
         "max signal_1",
         seeds=1,

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lexrl.envs import cart_pole
+from lexrl.envs import CartPole
 from lexrl.errors import InputError
 from lexrl.types import Box, Discrete, Spec
 
@@ -29,7 +29,7 @@ def theirs():
 
 @pytest.fixture(scope="module")
 def ours():
-    step = jax.jit(cart_pole().step)
+    step = jax.jit(CartPole().step)
 
     def one(body, action):
         return step(jnp.asarray(body, jnp.float32), jnp.int32(action), KEY)
@@ -38,15 +38,15 @@ def ours():
 
 
 def test_spec():
-    assert cart_pole().spec == Spec(Box((4,)), Discrete(2), ("reward",), 500)
+    assert CartPole().spec == Spec(Box((4,)), Discrete(2), ("reward",), 500)
     assert gymnasium.spec("CartPole-v1").max_episode_steps == 500
-    assert cart_pole(max_episode_steps=7).spec.max_episode_steps == 7
+    assert CartPole(max_episode_steps=7).spec.max_episode_steps == 7
     with pytest.raises(InputError, match="An episode of 0 steps cannot be"):
-        cart_pole(max_episode_steps=0)
+        CartPole(max_episode_steps=0)
 
 
 def test_first_states_are_theirs():
-    bodies, seen = jax.vmap(cart_pole().reset)(jax.random.split(KEY, 4000))
+    bodies, seen = jax.vmap(CartPole().reset)(jax.random.split(KEY, 4000))
     np.testing.assert_array_equal(bodies, seen)
     assert np.abs(bodies).max() <= 0.05
     np.testing.assert_allclose(np.mean(bodies, axis=0), 0, atol=0.002)

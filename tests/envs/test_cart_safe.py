@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl.envs.cart_safe import State, cart_safe
+from lexrl.envs.cart_safe import CartSafe, State
 from lexrl.errors import InputError
 from lexrl.types import Box
 
@@ -35,7 +35,7 @@ def apart(first, second):
 
 @pytest.fixture(scope="module")
 def world():
-    return cart_safe()
+    return CartSafe()
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +92,12 @@ def test_signals_of_the_new_state(step, place, cost, discount):
 
 
 def test_the_rest_need_not_be_charged():
-    answer = cart_safe(charge_remaining=False).step(at(2.5, 0.0, 0.0, 0.0), jnp.int32(0), jax.random.key(0))
+    answer = CartSafe(charge_remaining=False).step(at(2.5, 0.0, 0.0, 0.0), jnp.int32(0), jax.random.key(0))
     assert answer.signals[1] == 1.0
 
 
 def test_cosine_and_sine_instead_of_the_angle():
-    world = cart_safe(observe_cos_sin=True)
+    world = CartSafe(observe_cos_sin=True)
     _, seen = world.reset(jax.random.key(0))
     assert world.spec.observation_space == Box((5,))
     assert seen.shape == (5,)
@@ -112,12 +112,12 @@ def test_its_names_and_length(world):
 
 def test_an_episode_needs_a_step():
     with pytest.raises(InputError, match="max_steps must be 1 or more"):
-        cart_safe(max_episode_steps=0)
+        CartSafe(max_episode_steps=0)
 
 
 def test_a_table_is_no_place_for_it():
     with pytest.raises(InputError, match="needs numbered observations"):
-        lexrl.train(lexrl.q_learning(), cart_safe(), "min cost > max reward", seeds=1, total_timesteps=10)
+        lexrl.train(lexrl.QLearning(), CartSafe(), "min cost > max reward", seeds=1, total_timesteps=10)
 
 
 class TestEffort:
@@ -125,7 +125,7 @@ class TestEffort:
 
     @pytest.mark.parametrize("trigonometric", [False, True])
     def test_it_counts_changes_of_direction(self, observe_cos_sin):
-        world = cart_safe(effort_signal=True, observe_cos_sin=observe_cos_sin)
+        world = CartSafe(effort_signal=True, observe_cos_sin=observe_cos_sin)
         assert world.spec.objectives == ("reward", "cost", "effort")
         assert world.spec.observation_space == Box((6 if observe_cos_sin else 5,))
         step = jax.jit(world.step)
@@ -143,13 +143,13 @@ class TestEffort:
 
     @pytest.mark.parametrize("first", [0, 1])
     def test_the_first_push_of_an_episode_is_no_change(self, first):
-        world = cart_safe(effort_signal=True)
+        world = CartSafe(effort_signal=True)
         state, _ = world.reset(jax.random.key(0))
         assert world.step(state, jnp.int32(first), jax.random.key(0)).signals[2] == 0
 
     def test_all_else_stays(self, world, step):
-        more = jax.jit(cart_safe(effort_signal=True).step)
-        one, other = (w.reset(jax.random.key(5))[0] for w in (world, cart_safe(effort_signal=True)))
+        more = jax.jit(CartSafe(effort_signal=True).step)
+        one, other = (w.reset(jax.random.key(5))[0] for w in (world, CartSafe(effort_signal=True)))
         for time in range(40):
             action = jnp.int32((time // 3) % 2)
             plain, rich = step(one, action, jax.random.key(0)), more(other, action, jax.random.key(0))

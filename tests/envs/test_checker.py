@@ -138,11 +138,11 @@ def test_what_fits_passes(given):
 @pytest.mark.parametrize(
     "world",
     [
-        lexrl.cart_pole(),
-        lexrl.cart_safe(effort_signal=True),
-        lexrl.mountain_car_safe(),
-        lexrl.grid_nav(4, one_hot=True),
-        lexrl.random_world(0, num_states=3, num_actions=2),
+        lexrl.CartPole(),
+        lexrl.CartSafe(effort_signal=True),
+        lexrl.MountainCarSafe(),
+        lexrl.GridNav.generate(4, one_hot=True),
+        lexrl.random_env(0, num_states=3, num_actions=2),
     ],
 )
 def test_our_own_worlds_pass(world):

@@ -18,8 +18,8 @@ KEY = jax.random.key(0)
 def chain(cost):
     """One state that is stepped through for ever, at a cost for each action."""
     rewards = np.array([[[0.0, 1.0]], [cost]])
-    process = lexrl.momdp(np.ones((1, 2, 1)), rewards, 0.9, objectives=("reward", "cost"))
-    return lexrl.finite_world(process, max_episode_steps=9)
+    process = lexrl.MOMDP.from_arrays(np.ones((1, 2, 1)), rewards, 0.9, objectives=("reward", "cost"))
+    return lexrl.FiniteEnv(process, max_episode_steps=9)
 
 
 def seen(world, actions):
@@ -35,7 +35,7 @@ class TestNumbered:
     def test_spec(self):
         """One state, sums 0, 1, 2 and beyond."""
         world = so_far(chain([0, 1]), as_limits("cost <= 2"))
-        assert world.spec == chain([0, 1]).spec._replace(observation=Discrete(4))
+        assert world.spec == chain([0, 1]).spec._replace(observation_space=Discrete(4))
         checker.check_env(world, KEY)
 
     def test_sums_are_counted_to_just_beyond_the_limit(self):
@@ -65,12 +65,12 @@ class TestNumbered:
 
 
 class TestVectors:
-    WORLD = lexrl.cart_safe(observe_cos_sin=True, max_episode_steps=20)
+    WORLD = lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=20)
 
     def test_spec(self):
         world = so_far(self.WORLD, as_limits("cost <= 10"))
         assert world.spec.observation_space == Box((self.WORLD.spec.observation_space.shape[0] + 1,))
-        assert world.spec._replace(observation=None) == self.WORLD.spec._replace(observation=None)
+        assert world.spec._replace(observation_space=None) == self.WORLD.spec._replace(observation_space=None)
         checker.check_env(world, KEY)
 
     def test_sums_in_units_of_the_limit(self):
@@ -119,9 +119,10 @@ def test_worlds_in_python():
 
 def test_a_run_wraps_its_world_once():
     learner = lexrl.VaRAC(chance_constraints="cost <= 2 with 0.9")
-    run = plan(learner, chain([0, 1]), "max reward > min cost", seeds=1, steps=100)
+    run = plan(learner, chain([0, 1]), "max reward > min cost", seeds=1, total_timesteps=100)
     assert isinstance(run.env, CostAwareObservation)
     assert plan(learner, run.env, "max reward > min cost", seeds=1, steps=100).env is run.env
     assert not isinstance(
-        plan(lexrl.RCPO(), chain([0, 1]), "max reward > min cost", seeds=1, steps=100).env, CostAwareObservation
+        plan(lexrl.RCPO(), chain([0, 1]), "max reward > min cost", seeds=1, total_timesteps=100).env,
+        CostAwareObservation,
     )

@@ -16,7 +16,7 @@ from lexrl import per_seed
 from lexrl.envs import finite
 from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
-from lexrl.momdp import momdp, random_momdp
+from lexrl.momdp import MOMDP
 from lexrl.types import Discrete
 
 # Three states, two actions. Rows have one, two or three successors; state 2 ends the task.
@@ -29,7 +29,7 @@ P = np.array(
 )
 # What a step pays tells all about it: R[m, s, a, s'] = 100 m + 10 s + a + s' / 8, exact in single precision.
 R = np.fromfunction(lambda m, s, a, t: 100 * m + 10 * s + a + t / 8, (2, 3, 2, 3))
-PROCESS = momdp(P, R, [0.5, 0.9], terminal=[2], initial=[0.25, 0.75, 0.0], objectives=["cost", "gain"])
+PROCESS = MOMDP.from_arrays(P, R, [0.5, 0.9], terminal=[2], initial=[0.25, 0.75, 0.0], objectives=["cost", "gain"])
 
 
 @partial(jax.jit, static_argnums=0)
@@ -72,7 +72,7 @@ def agree_with_rows(world, process, n=N, seed=0):
 
 
 def give_back(process, **changes):
-    back = lexrl.finite_world(process, **changes).momdp(tuple(process.gamma))
+    back = lexrl.FiniteEnv(process, **changes).momdp(tuple(process.gamma))
     agree(back, process)
 
 
@@ -90,26 +90,26 @@ def agree(back, process):
 
 class TestSuccessors:
     def test_dense(self):
-        agree_with_rows(lexrl.finite_world(PROCESS), PROCESS)
+        agree_with_rows(lexrl.FiniteEnv(PROCESS), PROCESS)
 
     def test_sparse(self):
-        sparse = momdp(sp.csr_array(P.reshape(6, 3)), R, 0.9, terminal=[2])
-        agree_with_rows(lexrl.finite_world(sparse), sparse, seed=1)
+        sparse = MOMDP.from_arrays(sp.csr_array(P.reshape(6, 3)), R, 0.9, terminal=[2])
+        agree_with_rows(lexrl.FiniteEnv(sparse), sparse, seed=1)
 
     def test_entries_that_are_zero(self):
         """A sparse matrix may store zeros, at the beginning, in the middle or at the end of a row."""
         rows = np.array([[0.0, 0.4, 0.0, 0.6], [0.7, 0.0, 0.3, 0.0], [0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0]])
         stored = sp.csr_array((rows.ravel(), np.tile(np.arange(4), 4), np.arange(0, 17, 4)), shape=(4, 4))
         assert stored.nnz == 16
-        process = momdp(stored, np.zeros((1, 4, 1)), 0.9)
-        world = lexrl.finite_world(process)
+        process = MOMDP.from_arrays(stored, np.zeros((1, 4, 1)), 0.9)
+        world = lexrl.FiniteEnv(process)
         agree_with_rows(world, process)
         np.testing.assert_allclose(world.momdp().transitions.toarray(), rows)
 
     def test_padded_for_company(self):
         """Next to a world with more successors, slots are added; nothing else changes."""
         worlds = [
-            lexrl.finite_world(random_momdp(seed, 6, 2, 2, num_successors=n, episodic=True), reward_noise=0.1)
+            lexrl.FiniteEnv(MOMDP.random(seed, 6, 2, 2, num_successors=n, episodic=True), reward_noise=0.1)
             for seed, n in ((0, 2), (1, 5))
         ]
         assert [world.slots.shape[2] for world in worlds] == [3, 6]
@@ -123,12 +123,14 @@ class TestSuccessors:
             agree_with_rows(padded, process, seed=place)
 
     def test_random_worlds(self):
-        process = random_momdp(4, 12, 3, 2)
-        agree_with_rows(lexrl.finite_world(process), process)
+        process = MOMDP.random(4, 12, 3, 2)
+        agree_with_rows(lexrl.FiniteEnv(process), process)
 
     def test_a_thousand_successors(self):
-        process = momdp(np.tile(np.arange(1.0, 1001.0) / 500_500, (1000, 1, 1)), np.zeros((1, 1000, 1)), 0.9)
-        agree(lexrl.finite_world(process).momdp(0.9), process)
+        process = MOMDP.from_arrays(
+            np.tile(np.arange(1.0, 1001.0) / 500_500, (1000, 1, 1)), np.zeros((1, 1000, 1)), 0.9
+        )
+        agree(lexrl.FiniteEnv(process).momdp(0.9), process)
 
 
 class TestLotteries:
@@ -187,7 +189,7 @@ def drawn(table, which, keeps):
 
 class TestSignals:
     def test_they_belong_to_the_successor(self):
-        answer = steps(lexrl.finite_world(PROCESS))
+        answer = steps(lexrl.FiniteEnv(PROCESS))
         for pair in range(4):
             state, action = divmod(pair, 2)
             for successor, paid in zip(answer.state[pair], answer.signals[pair], strict=True):
@@ -195,23 +197,23 @@ class TestSignals:
         assert set(answer.state[0]) == {0, 1, 2}
 
     def test_what_is_seen_is_where_one_is(self):
-        answer = steps(lexrl.finite_world(PROCESS))
+        answer = steps(lexrl.FiniteEnv(PROCESS))
         np.testing.assert_array_equal(answer.obs, answer.state)
 
     def test_the_end(self):
-        answer = steps(lexrl.finite_world(PROCESS))
+        answer = steps(lexrl.FiniteEnv(PROCESS))
         np.testing.assert_array_equal(answer.discount, np.where(answer.state == 2, 0.0, 1.0))
         assert 0 < (answer.discount[0] == 0).mean() < 1
 
     def test_no_end(self):
-        assert (steps(lexrl.finite_world(momdp(P, R, 0.9))).discount == 1).all()
+        assert (steps(lexrl.FiniteEnv(MOMDP.from_arrays(P, R, 0.9))).discount == 1).all()
 
     @pytest.mark.parametrize("n_objectives", [1, 3])
     def test_noise_is_gaussian(self, n_objectives):
         means = np.arange(n_objectives)[:, None, None] * 10.0
-        process = momdp(np.ones((1, 1, 1)), means, 0.5)
+        process = MOMDP.from_arrays(np.ones((1, 1, 1)), means, 0.5)
         n, sigma = 40_000, 0.2
-        noise = steps(lexrl.finite_world(process, reward_noise=sigma), n, seed=5).signals[0] - means[:, 0, 0]
+        noise = steps(lexrl.FiniteEnv(process, reward_noise=sigma), n, seed=5).signals[0] - means[:, 0, 0]
         assert noise.shape == (n, n_objectives)
         for column in noise.T:
             assert abs(column.mean()) < 5 * sigma / np.sqrt(n)
@@ -225,24 +227,24 @@ class TestSignals:
             assert np.abs(np.corrcoef(noise.T**2)[others]).max() < 5 / np.sqrt(n)
 
     def test_noise_does_not_depend_on_where_one_goes(self):
-        process = momdp(np.full((2, 1, 2), 0.5), np.zeros((2, 2, 1)), 0.5)
-        answer = steps(lexrl.finite_world(process, reward_noise=1.0), 20_000, seed=2)
+        process = MOMDP.from_arrays(np.full((2, 1, 2), 0.5), np.zeros((2, 2, 1)), 0.5)
+        answer = steps(lexrl.FiniteEnv(process, reward_noise=1.0), 20_000, seed=2)
         for column in answer.signals[0].T:
             assert abs(np.corrcoef(column, answer.state[0])[0, 1]) < 5 / np.sqrt(20_000)
 
     def test_no_noise(self):
-        answer = steps(lexrl.finite_world(momdp(np.ones((1, 1, 1)), [[[0.5]]], 0.5)), 40_000)
+        answer = steps(lexrl.FiniteEnv(MOMDP.from_arrays(np.ones((1, 1, 1)), [[[0.5]]], 0.5)), 40_000)
         assert (answer.signals == 0.5).all()
 
     def test_noise_leaves_the_way_alone(self):
-        quiet, loud = (steps(lexrl.finite_world(PROCESS, reward_noise=noise)) for noise in (0.0, 3.0))
+        quiet, loud = (steps(lexrl.FiniteEnv(PROCESS, reward_noise=noise)) for noise in (0.0, 3.0))
         np.testing.assert_array_equal(quiet.state, loud.state)
         assert not np.array_equal(quiet.signals, loud.signals)
 
 
 class TestFirstStates:
     def test_they_follow_the_initial_distribution(self):
-        world = lexrl.finite_world(PROCESS)
+        world = lexrl.FiniteEnv(PROCESS)
         first, obs = first_states(world, 4000)
         np.testing.assert_array_equal(first, obs)
         share = np.bincount(first, minlength=3) / 4000
@@ -250,15 +252,15 @@ class TestFirstStates:
         assert abs(share[0] - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 4000)
 
     def test_uniform_over_many(self):
-        process = random_momdp(0, 40, 2, 1, num_successors=2, episodic=True)
-        first, _ = first_states(lexrl.finite_world(process), 8000)
+        process = MOMDP.random(0, 40, 2, 1, num_successors=2, episodic=True)
+        first, _ = first_states(lexrl.FiniteEnv(process), 8000)
         counts = np.bincount(first, minlength=40)
         assert counts[39] == 0  # where the task ends none begins
         assert scipy.stats.chisquare(counts[:39]).pvalue > 1e-3
 
     def test_a_certain_one(self):
-        process = momdp(P, R, 0.9, initial=[0, 1, 0])
-        first, _ = first_states(lexrl.finite_world(process), 100)
+        process = MOMDP.from_arrays(P, R, 0.9, initial=[0, 1, 0])
+        first, _ = first_states(lexrl.FiniteEnv(process), 100)
         assert (np.asarray(first) == 1).all()
 
 
@@ -279,7 +281,7 @@ class TestTheProcessBack:
         if episodic and states == 1:
             states = 2
         gamma = np.random.default_rng(seed).random(objectives)
-        process = random_momdp(
+        process = MOMDP.random(
             seed,
             states,
             actions,
@@ -292,51 +294,51 @@ class TestTheProcessBack:
         give_back(process, noise=noise)
 
     def test_what_is_worth_the_same(self):
-        process = random_momdp(9, 20, 3, 2, gamma=0.95, tie_fraction=0.5)
+        process = MOMDP.random(9, 20, 3, 2, gamma=0.95, tie_fraction=0.5)
         order = "max signal_1 > min signal_2"
-        one, other = lexrl.solve(process, order), lexrl.solve(lexrl.finite_world(process).momdp(0.95), order)
+        one, other = lexrl.solve(process, order), lexrl.solve(lexrl.FiniteEnv(process).momdp(0.95), order)
         np.testing.assert_array_equal(one.sets, other.sets)
         np.testing.assert_allclose(one.returns, other.returns, rtol=1e-12)
 
     def test_rows_of_terminal_states_may_be_empty(self):
         rows = sp.csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))
-        process = momdp(rows, np.ones((1, 2, 1)), 0.9, terminal=[1])
-        back = lexrl.finite_world(process).momdp(0.9)
+        process = MOMDP.from_arrays(rows, np.ones((1, 2, 1)), 0.9, terminal=[1])
+        back = lexrl.FiniteEnv(process).momdp(0.9)
         np.testing.assert_array_equal(back.transitions.toarray()[0], [0, 1])
         np.testing.assert_array_equal(back.rewards, process.rewards)
-        assert steps(lexrl.finite_world(process), 20).state[0].tolist() == [1] * 20
+        assert steps(lexrl.FiniteEnv(process), 20).state[0].tolist() == [1] * 20
 
 
 class TestTheWorld:
     def test_the_spec(self):
-        spec = lexrl.finite_world(PROCESS, max_episode_steps=7).spec
+        spec = lexrl.FiniteEnv(PROCESS, max_episode_steps=7).spec
         assert (spec.observation_space, spec.action_space) == (Discrete(3), Discrete(2))
         assert (spec.objectives, spec.max_episode_steps) == (("cost", "gain"), 7)
 
     @pytest.mark.parametrize("max_steps", [0, -3])
     def test_no_steps(self, max_episode_steps):
         with pytest.raises(lexrl.InputError, match="max_steps must be 1 or more"):
-            lexrl.finite_world(PROCESS, max_episode_steps=max_episode_steps)
+            lexrl.FiniteEnv(PROCESS, max_episode_steps=max_episode_steps)
 
     @pytest.mark.parametrize("noise", [-0.1, float("nan")])
     def test_noise_that_is_none(self, noise):
         with pytest.raises(lexrl.InputError, match="a standard deviation must be 0 or more"):
-            lexrl.finite_world(PROCESS, reward_noise=noise)
+            lexrl.FiniteEnv(PROCESS, reward_noise=noise)
 
     def test_random_world(self):
-        world = lexrl.random_world(3, num_states=9, num_actions=2, num_signals=3, num_successors=4, tie_fraction=0.5)
+        world = lexrl.random_env(3, num_states=9, num_actions=2, num_signals=3, num_successors=4, tie_fraction=0.5)
         spec = world.spec
         assert (spec.observation_space, spec.action_space, spec.max_episode_steps) == (Discrete(9), Discrete(2), 100)
         assert spec.objectives == ("signal_1", "signal_2", "signal_3")
         assert world.reward_noise == 0.2
-        agree(world.momdp(0.9), random_momdp(3, 9, 2, 3, num_successors=4, tie_fraction=0.5))
+        agree(world.momdp(0.9), MOMDP.random(3, 9, 2, 3, num_successors=4, tie_fraction=0.5))
         assert not world.terminal.any()
         assert np.abs(world.slots[..., 3:]).max() <= 1
-        again, other = (lexrl.random_world(seed, num_states=9, num_actions=2, num_successors=4) for seed in (3, 4))
+        again, other = (lexrl.random_env(seed, num_states=9, num_actions=2, num_successors=4) for seed in (3, 4))
         assert not np.array_equal(again.slots, other.slots)
 
     def test_random_world_has_the_sizes_of_the_paper(self):
-        spec = lexrl.random_world().spec
+        spec = lexrl.random_env().spec
         assert (spec.observation_space, spec.action_space, len(spec.objectives)) == (Discrete(256), Discrete(4), 2)
 
 
@@ -345,13 +347,13 @@ class TestCompany:
     def test_worlds_of_different_kinds(self, other):
         size = {"states": 6, "actions": 3, "objectives": 2, "successors": 2, "max_episode_steps": 9}
         with pytest.raises(lexrl.InputError, match="worlds of one kind"):
-            per_seed([lexrl.random_world(**size), lexrl.random_world(**(size | other))])
+            per_seed([lexrl.random_env(**size), lexrl.random_env(**(size | other))])
 
     def test_no_worlds(self):
         with pytest.raises(lexrl.InputError):
             per_seed([])
 
     def test_worlds_of_different_classes(self):
-        grid = lexrl.grid_nav(3)
+        grid = lexrl.GridNav.generate(3)
         with pytest.raises(lexrl.InputError, match="worlds of one kind"):
-            per_seed([grid, lexrl.finite_world(grid.momdp(), max_episode_steps=grid.max_episode_steps)])
+            per_seed([grid, lexrl.FiniteEnv(grid.momdp(), max_episode_steps=grid.max_episode_steps)])

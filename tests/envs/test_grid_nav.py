@@ -17,7 +17,9 @@ from lexrl.loops.keys import Purpose
 from lexrl.types import Box, Discrete
 
 UP, RIGHT, DOWN, LEFT = range(4)
-SMALL = lexrl.grid_nav(4, map_seed=3, slip_probability=0.4, obstacle_density=0.4, goal_reward=10.0, step_reward=-1.0)
+SMALL = lexrl.GridNav.generate(
+    4, map_seed=3, slip_probability=0.4, obstacle_density=0.4, goal_reward=10.0, step_reward=-1.0
+)
 N_CELLS = 16
 
 
@@ -59,7 +61,7 @@ def all_pairs(world):
 @pytest.mark.parametrize("slip", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_second_telling_agrees_step_by_step(seed, slip):
-    world = lexrl.grid_nav(
+    world = lexrl.GridNav.generate(
         4, map_seed=seed, slip_probability=slip, obstacle_density=0.4, goal_reward=10.0, step_reward=-1.0
     )
     cells, actions = all_pairs(world)
@@ -105,7 +107,7 @@ class TestByHand:
         spots[4] = True
         return eqx.tree_at(
             lambda world: (world.obstacles, world.goal),
-            lexrl.grid_nav(3, slip_probability=slip_probability, **changes),
+            lexrl.GridNav.generate(3, slip_probability=slip_probability, **changes),
             (spots, np.array(1, np.int32)),
         )
 
@@ -180,7 +182,7 @@ class TestMaps:
     @settings(max_examples=40, deadline=None)
     @given(size=st.integers(3, 30), seed=st.integers(0, 2**32 - 1), obstacle_density=st.floats(0, 1))
     def test_the_map_follows_from_its_seed(self, size, seed, density):
-        one, other = (lexrl.grid_nav(size, map_seed=seed, obstacle_density=density) for _ in range(2))
+        one, other = (lexrl.GridNav.generate(size, map_seed=seed, obstacle_density=density) for _ in range(2))
         np.testing.assert_array_equal(one.obstacles, other.obstacles)
         assert one.goal == other.goal
         assert 0 <= one.goal < size
@@ -190,51 +192,56 @@ class TestMaps:
         assert one.obstacles.shape == (size**2,)
 
     def test_seeds_make_different_maps(self):
-        worlds = [lexrl.grid_nav(10, map_seed=seed) for seed in range(20)]
+        worlds = [lexrl.GridNav.generate(10, map_seed=seed) for seed in range(20)]
         assert len({world.obstacles.tobytes() for world in worlds}) == 20
         assert len({int(world.goal) for world in worlds}) > 5
 
     def test_the_goal_does_not_depend_on_the_density(self):
         assert (
-            len({int(lexrl.grid_nav(10, map_seed=5, obstacle_density=density).goal) for density in (0.0, 0.3, 1.0)})
+            len(
+                {
+                    int(lexrl.GridNav.generate(10, map_seed=5, obstacle_density=density).goal)
+                    for density in (0.0, 0.3, 1.0)
+                }
+            )
             == 1
         )
 
     def test_density(self):
         share = np.mean(
-            [lexrl.grid_nav(30, map_seed=seed).obstacles.reshape(30, 30)[1:-1].mean() for seed in range(30)]
+            [lexrl.GridNav.generate(30, map_seed=seed).obstacles.reshape(30, 30)[1:-1].mean() for seed in range(30)]
         )
         assert abs(share - 0.3) < 5 * np.sqrt(0.21 / (30 * 28 * 30))
-        assert lexrl.grid_nav(5, obstacle_density=1.0).obstacles.sum() == 15
-        assert lexrl.grid_nav(5, obstacle_density=0.0).obstacles.sum() == 0
+        assert lexrl.GridNav.generate(5, obstacle_density=1.0).obstacles.sum() == 15
+        assert lexrl.GridNav.generate(5, obstacle_density=0.0).obstacles.sum() == 0
 
     def test_goals_are_spread_over_the_top_row(self):
-        counts = np.bincount([int(lexrl.grid_nav(4, map_seed=seed).goal) for seed in range(400)], minlength=4)
+        counts = np.bincount([int(lexrl.GridNav.generate(4, map_seed=seed).goal) for seed in range(400)], minlength=4)
         assert (np.abs(counts - 100) < 5 * np.sqrt(400 * 0.25 * 0.75)).all()
 
 
 class TestWhatIsSeen:
     def test_the_spec(self):
-        world = lexrl.grid_nav(6, max_episode_steps=17)
+        world = lexrl.GridNav.generate(6, max_episode_steps=17)
         assert world.spec.observation_space == Discrete(36)
         assert world.spec.action_space == Discrete(4)
         assert world.spec.objectives == ("reward", "cost")
         assert world.spec.max_episode_steps == 17
 
     def test_defaults_are_those_of_the_experiments(self):
-        world = lexrl.grid_nav()
+        world = lexrl.GridNav.generate()
         assert (world.size, world.max_episode_steps, world.slip_probability) == (25, 50, 0.1)
         assert (world.goal_reward, world.step_reward) == (100.0, 0.0)
 
     @pytest.mark.parametrize("size", [3, 6])
     def test_every_episode_starts_bottom_right(self, size):
         for key in many_keys(5):
-            state, obs = lexrl.grid_nav(size).reset(key)
+            state, obs = lexrl.GridNav.generate(size).reset(key)
             assert int(state) == int(obs) == size**2 - 1
 
     def test_one_hot(self):
         plain, shown = (
-            lexrl.grid_nav(4, map_seed=3, slip_probability=0.4, one_hot=one_hot) for one_hot in (False, True)
+            lexrl.GridNav.generate(4, map_seed=3, slip_probability=0.4, one_hot=one_hot) for one_hot in (False, True)
         )
         assert shown.spec.observation_space == Box((16,), 0.0, 1.0)
         state, obs = shown.reset(many_keys(1)[0])
@@ -253,7 +260,7 @@ class TestComplaints:
     @pytest.mark.parametrize("size", [2, 1, 0, -4])
     def test_size(self, size):
         with pytest.raises(lexrl.InputError, match=f"size {size} has no room.*size 3 or more"):
-            lexrl.grid_nav(size)
+            lexrl.GridNav.generate(size)
 
     @pytest.mark.parametrize(
         "wrong",
@@ -266,8 +273,8 @@ class TestComplaints:
     )
     def test_probabilities(self, wrong):
         with pytest.raises(lexrl.InputError, match=r"both must lie in \[0, 1\]"):
-            lexrl.grid_nav(5, **wrong)
+            lexrl.GridNav.generate(5, **wrong)
 
     def test_length(self):
         with pytest.raises(lexrl.InputError, match="max_steps must be 1 or more"):
-            lexrl.grid_nav(5, max_episode_steps=0)
+            lexrl.GridNav.generate(5, max_episode_steps=0)

@@ -11,7 +11,7 @@ import pytest
 from gymnasium import spaces
 
 import lexrl
-from lexrl.envs import gym_world
+from lexrl.envs import GymEnv
 from lexrl.errors import InputError
 from lexrl.loops import host
 from lexrl.loops.population import make_population
@@ -69,7 +69,7 @@ def corridor(max_episode_steps=8, **settings):
         made.append(Corridor(**settings))
         return made[-1]
 
-    return gym_world(make, max_episode_steps), made
+    return GymEnv(make, max_episode_steps), made
 
 
 class Scribe(eqx.Module):
@@ -126,7 +126,7 @@ class TestEnds:
 
     def test_the_time_limit_is_the_loops(self):
         """It is lifted from the environment, so a longer one can be asked for."""
-        world = gym_world("Pendulum-v1", max_episode_steps=300)
+        world = GymEnv("Pendulum-v1", max_episode_steps=300)
         crowd, _ = alone(world)
         assert not any(crowd.step(np.zeros((1, 1), np.float32), unasked).cut for _ in range(299))
         crowd.close()
@@ -135,7 +135,7 @@ class TestEnds:
     def test_what_is_learned(self, settings, worth):
         """1 a step for ever, at gamma 0.5, is worth 2; 1 once is worth 1."""
         world, _ = corridor(observation=spaces.Discrete(1), shown=0, **settings)
-        algorithm = lexrl.q_learning(alpha=1.0, gamma=0.5)
+        algorithm = lexrl.QLearning(alpha=1.0, gamma=0.5)
         result = lexrl.train(algorithm, world, ORDER, seeds=1, total_timesteps=60, num_log_points=1)
         np.testing.assert_allclose(result.agent().q.max(), worth, rtol=1e-5)
 
@@ -176,7 +176,7 @@ class TestEnvironments:
 
     def test_even_where_it_breaks(self):
         made, settings = [], {}
-        world = gym_world(lambda: made.append(Corridor(cut=2, **settings)) or made[-1], 8)
+        world = GymEnv(lambda: made.append(Corridor(cut=2, **settings)) or made[-1], 8)
         result = lexrl.train(Scribe(), world, ORDER, seeds=1, total_timesteps=7, num_log_points=1)
         made.clear()
         settings["broken"] = True
@@ -186,7 +186,7 @@ class TestEnvironments:
 
     def test_evaluating_side_by_side(self):
         """As many episodes as were asked for, each as it is when played alone."""
-        world = gym_world("CartPole-v1", 40)
+        world = GymEnv("CartPole-v1", 40)
         result = lexrl.train(lexrl.Random(num_envs=3), world, ORDER, seeds=2, total_timesteps=3, num_log_points=1)
         alone = lexrl.train(lexrl.Random(num_envs=1), world, ORDER, seeds=2, total_timesteps=1, num_log_points=1)
         one, other = (run.evaluate(7, gamma=0.9, greedy=False) for run in (result, alone))
@@ -195,7 +195,7 @@ class TestEnvironments:
 
     def test_an_episode_is_decided_by_its_seed(self):
         """As the environment itself plays it, whatever was played before."""
-        world = gym_world("CartPole-v1")
+        world = GymEnv("CartPole-v1")
         crowd, played = world.crowd(1), []
         for _ in range(2):
             first = crowd.reset(np.array([True]), lambda: KEYS)[0]
@@ -209,12 +209,12 @@ class TestEnvironments:
 
 class TestSpaces:
     def test_of_registered_ones(self):
-        cart = gym_world("CartPole-v1").spec
+        cart = GymEnv("CartPole-v1").spec
         assert cart == Spec(cart.observation, Discrete(2), ("reward",), 500)
         assert cart.observation.shape == (4,)
-        pendulum = gym_world("Pendulum-v1", max_episode_steps=50).spec
+        pendulum = GymEnv("Pendulum-v1", max_episode_steps=50).spec
         assert pendulum == Spec(Box((3,), -8.0, 8.0), Box((1,), -2.0, 2.0), ("reward",), 50)
-        assert gym_world("FrozenLake-v1").spec[:2] == (Discrete(16), Discrete(4))
+        assert GymEnv("FrozenLake-v1").spec[:2] == (Discrete(16), Discrete(4))
 
     def test_actions_stay_in_their_own_bounds(self):
         box = spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([1.0, 5.0], np.float32))
@@ -245,7 +245,7 @@ class TestSpaces:
         ids=str,
     )
     def test_whole_numbers_can_be_numbered(self, space, shown, size, number):
-        world = gym_world(lambda: Corridor(observation=space, shown=shown), 8, discrete_observations=True)
+        world = GymEnv(lambda: Corridor(observation=space, shown=shown), 8, discrete_observations=True)
         assert world.spec.observation_space == Discrete(size)
         crowd, first = alone(world)
         assert first.tolist() == crowd.step(np.array([0]), unasked).obs.tolist() == [number]
@@ -253,7 +253,7 @@ class TestSpaces:
 
     def test_each_number_once(self):
         space = spaces.Tuple([spaces.Discrete(3), spaces.Box(-1, 1, (2,), np.int8)])
-        world = gym_world(
+        world = GymEnv(
             lambda: Corridor(observation=space, shown=(0, np.zeros(2, np.int8))), 8, discrete_observations=True
         )
         seen = [(a, np.array([b, c])) for a in range(3) for b in (-1, 0, 1) for c in (-1, 0, 1)]
@@ -261,12 +261,12 @@ class TestSpaces:
 
     def test_what_can_be_flattened_is(self):
         space = spaces.Dict(a=spaces.Discrete(3), b=spaces.Box(-1.0, 2.0, (2,), np.float32))
-        world = gym_world(lambda: Corridor(observation=space, shown={"a": 1, "b": np.array([0.5, 2.0], np.float32)}), 8)
+        world = GymEnv(lambda: Corridor(observation=space, shown={"a": 1, "b": np.array([0.5, 2.0], np.float32)}), 8)
         assert world.spec.observation_space == Box((5,), -1.0, 2.0)
         _, first = alone(world)
         np.testing.assert_array_equal(first, [[0, 1, 0, 0.5, 2.0]])
         assert first.dtype == np.float32
-        assert gym_world("Blackjack-v1", max_episode_steps=9).spec.observation_space == Box((45,), 0.0, 1.0)
+        assert GymEnv("Blackjack-v1", max_episode_steps=9).spec.observation_space == Box((45,), 0.0, 1.0)
 
     def test_numbers_are_converted(self):
         for space, shown, kind in (
@@ -321,26 +321,26 @@ class TestRefused:
     )
     def test_what_cannot_be_numbered(self, space, part):
         with pytest.raises(InputError, match=part) as error:
-            gym_world(lambda: Corridor(observation=space), 8, discrete_observations=True)
+            GymEnv(lambda: Corridor(observation=space), 8, discrete_observations=True)
         assert "\n" not in str(error.value)
 
     @pytest.mark.parametrize("settings", [{}, {"max_episode_steps": 5}])
     def test_names(self, settings):
         with pytest.raises(InputError, match="Gymnasium cannot make 'Nowhere-v0'"):
-            gym_world("Nowhere-v0", **settings)
+            GymEnv("Nowhere-v0", **settings)
 
     def test_names_of_a_package_that_is_not_there(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "mo_gymnasium", None)
         with pytest.raises(InputError, match=r"'mo-nothing-v0', .* pip install 'lexrl\[mo\]'"):
-            gym_world("mo-nothing-v0")
+            GymEnv("mo-nothing-v0")
 
     def test_lengths(self):
         with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
-            gym_world("Blackjack-v1")
+            GymEnv("Blackjack-v1")
         with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
-            gym_world(Corridor)
+            GymEnv(Corridor)
         with pytest.raises(InputError, match="An episode of 0 steps cannot be"):
-            gym_world("CartPole-v1", max_episode_steps=0)
+            GymEnv("CartPole-v1", max_episode_steps=0)
 
     def test_steps_of_another_length(self):
         class Short(Corridor):
@@ -348,4 +348,4 @@ class TestRefused:
                 return super().step(action)[:4]
 
         with pytest.raises(InputError, match="A step answers with 4 values"):
-            gym_world(Short, 8)
+            GymEnv(Short, 8)

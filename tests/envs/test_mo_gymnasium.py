@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import lexrl
-from lexrl.envs import gym_vector_world, gym_world
+from lexrl.envs import GymEnv, GymVectorEnv
 from lexrl.momdp import from_outcomes
 from lexrl.networks import Optimiser
 from lexrl.types import Box, Discrete, Spec
@@ -90,7 +90,7 @@ class Case:
     """An environment, its truth, and an order."""
 
     def __init__(self, name, put, order, rolls=((1.0, 0.5),), **settings):
-        self.world, self.order = gym_world(name, discrete_observations=True, **settings), order
+        self.world, self.order = GymEnv(name, discrete_observations=True, **settings), order
         self.truth = explored(self.world, put, rolls)
         self.best = lexrl.solve(self.truth, order).returns
 
@@ -102,14 +102,14 @@ CASES = {
 }
 TABULAR = {
     # Deterministic, so that one visit tells all; high first values make the learner look everywhere.
-    "treasure": (lexrl.q_learning(alpha=1.0, exploration="epsilon 0", tolerance=1e-3, initial_q=(24.0, 0.0)), 6_000),
+    "treasure": (lexrl.QLearning(alpha=1.0, exploration="epsilon 0", tolerance=1e-3, initial_q=(24.0, 0.0)), 6_000),
     "gathering": (
-        lexrl.q_learning(
+        lexrl.QLearning(
             alpha="n^-0.5", exploration="epsilon 0.05", initial_q=(0.0, 1.0, 0.0), tolerance=(0.01, 1e-3, 1e-3)
         ),
         10_000,
     ),
-    "fruit": (lexrl.q_learning(alpha=1.0, exploration="epsilon 0", tolerance=1e-4, initial_q=10.0), 2_000),
+    "fruit": (lexrl.QLearning(alpha=1.0, exploration="epsilon 0", tolerance=1e-4, initial_q=10.0), 2_000),
 }
 
 TABLE = {
@@ -179,22 +179,22 @@ def case():
 
 class TestNames:
     def test_what_is_found(self):
-        world = gym_world("deep-sea-treasure-v0")
+        world = GymEnv("deep-sea-treasure-v0")
         assert world.found == "The signals are reward_1 (reward[0]), reward_2 (reward[1])."
         assert world.spec == Spec(Box((2,), 0.0, 11.0), Discrete(4), ("reward_1", "reward_2"), 100)
 
     def test_settings_reach_the_environment(self):
         from mo_gymnasium.envs.deep_sea_treasure.deep_sea_treasure import CONCAVE_MAP
 
-        world = gym_world("deep-sea-treasure-v0", dst_map=CONCAVE_MAP)
+        world = GymEnv("deep-sea-treasure-v0", dst_map=CONCAVE_MAP)
         assert world.make().unwrapped.sea_map.max() == 124.0
 
     def test_vector_environments(self):
-        world = gym_vector_world(lambda: mo.wrappers.vector.MOSyncVectorEnv([lambda: mo.make("fruit-tree-v0")] * 3), 10)
+        world = GymVectorEnv(lambda: mo.wrappers.vector.MOSyncVectorEnv([lambda: mo.make("fruit-tree-v0")] * 3), 10)
         learner = lexrl.Random(num_envs=3, num_steps=20)
         one, other = (
             lexrl.train(learner, each, FRUIT, seeds=1, total_timesteps=120, num_log_points=2)
-            for each in (world, gym_world("fruit-tree-v0", 10))
+            for each in (world, GymEnv("fruit-tree-v0", 10))
         )
         np.testing.assert_array_equal(one.metrics["episode_return"], other.metrics["episode_return"])
         assert np.isfinite(one.metrics["episode_return"]).all()
@@ -249,7 +249,7 @@ class TestLearned:
     def test_exactly_with_every_seed(self, case, learners, name):
         """In the compiled loop, on the process that was explored."""
         one, (learner, steps) = case(name), learners[name]
-        world = lexrl.finite_world(one.truth, max_episode_steps=one.world.spec.max_episode_steps)
+        world = lexrl.FiniteEnv(one.truth, max_episode_steps=one.world.spec.max_episode_steps)
         result = lexrl.train(learner, world, one.order, seeds=16, total_timesteps=steps, num_log_points=2)
         worths = [lexrl.evaluate(one.truth, table, one.order).returns for table in result.chances()]
         np.testing.assert_allclose(worths, [one.best] * 16, rtol=1e-6, atol=1e-9)
@@ -259,7 +259,7 @@ class TestLander:
     """Down to the pad first, by the shaped reward; then the landing itself, 100 or -100."""
 
     def returns(self, steps, chunks):
-        world = gym_world("mo-lunar-lander-v3", max_episode_steps=400)
+        world = GymEnv("mo-lunar-lander-v3", max_episode_steps=400)
         assert len(world.spec.objectives) == 4
         learner = lexrl.LPPO(
             num_envs=16,

@@ -35,7 +35,7 @@ def drive(policy, x, limit=999, v=0.0):
 
 @pytest.fixture(scope="module")
 def world():
-    return lexrl.mountain_car_safe()
+    return lexrl.MountainCarSafe()
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ class TestSignals:
     def test_the_wall_can_be_set(self):
         car, push = jnp.array([-0.9, 0.0]), jnp.zeros(1)
         costs = [
-            float(lexrl.mountain_car_safe(cost_boundary=wall).step(car, push, jax.random.key(0)).signals[1])
+            float(lexrl.MountainCarSafe(cost_boundary=wall).step(car, push, jax.random.key(0)).signals[1])
             for wall in (-1.2, -1.0, -0.8, -0.6)
         ]
         assert costs == [0, 0, 1, 1]
@@ -259,8 +259,8 @@ class TestComplaints:
         with pytest.raises(
             InputError, match=f"wall is at {wall:g}.*from the track's end at -1.2 to the first start at -0.6"
         ):
-            lexrl.mountain_car_safe(cost_boundary=wall)
+            lexrl.MountainCarSafe(cost_boundary=wall)
 
     def test_an_episode_needs_a_step(self):
         with pytest.raises(InputError, match="max_steps must be 1 or more"):
-            lexrl.mountain_car_safe(max_episode_steps=0)
+            lexrl.MountainCarSafe(max_episode_steps=0)

@@ -17,10 +17,10 @@ from lexrl.errors import InputError
 
 NAMES = ["lexrl/CartSafe-v0", "lexrl/MountainCarSafe-v0", "lexrl/GridNav-v0"]
 SETTINGS = [
-    ("lexrl/CartSafe-v0", {"effort": True, "observe_cos_sin": True, "max_episode_steps": 40}, lexrl.cart_safe),
-    ("lexrl/MountainCarSafe-v0", {"cost_boundary": -0.6}, lexrl.mountain_car_safe),
-    ("lexrl/GridNav-v0", {"size": 6, "seed": 3, "slip_probability": 0.5}, lexrl.grid_nav),
-    ("lexrl/GridNav-v0", {"size": 6, "one_hot": True}, lexrl.grid_nav),
+    ("lexrl/CartSafe-v0", {"effort": True, "observe_cos_sin": True, "max_episode_steps": 40}, lexrl.CartSafe),
+    ("lexrl/MountainCarSafe-v0", {"cost_boundary": -0.6}, lexrl.MountainCarSafe),
+    ("lexrl/GridNav-v0", {"size": 6, "seed": 3, "slip_probability": 0.5}, lexrl.GridNav.generate),
+    ("lexrl/GridNav-v0", {"size": 6, "one_hot": True}, lexrl.GridNav.generate),
 ]
 
 

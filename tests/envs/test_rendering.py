@@ -35,7 +35,8 @@ def test_mixing_colours():
 
 
 @pytest.mark.parametrize(
-    "world", [lexrl.cart_safe(effort_signal=True), lexrl.mountain_car_safe(), lexrl.grid_nav(), lexrl.grid_nav(60)]
+    "world",
+    [lexrl.CartSafe(effort_signal=True), lexrl.MountainCarSafe(), lexrl.GridNav.generate(), lexrl.GridNav.generate(60)],
 )
 def test_any_first_state_can_be_drawn(world):
     state, _ = world.reset(jax.random.key(0))
@@ -50,7 +51,7 @@ def test_any_first_state_can_be_drawn(world):
 class TestCart:
     @staticmethod
     def shown(place, angle):
-        return lexrl.cart_safe().render(State(jnp.array([place, 0.0, angle, 0.0]), jnp.int32(0)))
+        return lexrl.CartSafe().render(State(jnp.array([place, 0.0, angle, 0.0]), jnp.int32(0)))
 
     @pytest.mark.parametrize("place", [-0.9, 0.0, 0.4])
     def test_the_cart_is_at_its_place(self, place):
@@ -84,7 +85,7 @@ class TestCart:
 class TestHill:
     @staticmethod
     def shown(place, **settings):
-        return lexrl.mountain_car_safe(**settings).render(np.array([place, 0.0]))
+        return lexrl.MountainCarSafe(**settings).render(np.array([place, 0.0]))
 
     def test_the_car_goes_right_and_up(self):
         spots = np.array([centre(self.shown(place), BLUE) for place in (-0.5, -0.2, 0.1, 0.4)])

@@ -7,7 +7,7 @@ import pytest
 from gymnasium import spaces
 
 import lexrl
-from lexrl.envs import gym_vector_world, gym_world
+from lexrl.envs import GymEnv, GymVectorEnv
 from lexrl.errors import InputError
 from lexrl.order import parse
 
@@ -100,14 +100,14 @@ CASES = {
 @pytest.mark.parametrize("what", CASES)
 def test_found(what):
     settings, paid, sentence = CASES[what]
-    world = gym_world(lambda: Told(**settings), 50)
+    world = GymEnv(lambda: Told(**settings), 50)
     assert seen(world) == paid
     assert sentence in world.found
 
 
 def test_of_our_own_worlds():
-    world = gym_world("lexrl/CartSafe-v0", max_episode_steps=20)
-    assert world.spec.objectives == lexrl.cart_safe().spec.objectives
+    world = GymEnv("lexrl/CartSafe-v0", max_episode_steps=20)
+    assert world.spec.objectives == lexrl.CartSafe().spec.objectives
     assert "cost (info['signals']['cost'])" in world.found
 
 
@@ -116,16 +116,16 @@ class TestAFunction:
         def named(obs, action, reward, info):
             return {"cost": info["risk"] + action, "gain": 2 * reward, "place": obs[0]}
 
-        world = gym_world(lambda: Told(info=lambda t: {"risk": 0.5, "cost": 9}), 50, signals=named)
+        world = GymEnv(lambda: Told(info=lambda t: {"risk": 0.5, "cost": 9}), 50, signals=named)
         assert seen(world) == {"cost": [1.5] * 3, "gain": [2, 4, 6], "place": [1, 2, 3]}
         assert world.found == "The signals are cost, gain, place, as the function given says."
 
     def test_what_it_leaves_out_is_0(self):
-        world = gym_world(Told, 50, signals=lambda obs, action, reward, info: {"even": 1} if reward % 2 == 0 else {})
+        world = GymEnv(Told, 50, signals=lambda obs, action, reward, info: {"even": 1} if reward % 2 == 0 else {})
         assert seen(world) == {"even": [0, 1, 0]}
 
     def test_the_cost_of_six_values_is_in_the_info(self):
-        world = gym_world(
+        world = GymEnv(
             lambda: Told(cost=lambda t: t * t), 50, signals=lambda obs, action, reward, info: {"risk": info["cost"]}
         )
         assert seen(world) == {"risk": [1, 4, 9]}
@@ -133,7 +133,7 @@ class TestAFunction:
     @pytest.mark.parametrize("answer", [3.0, {"cost": "much"}, {"cost": np.zeros(2)}, {}, {"my cost": 1.0}])
     def test_what_it_must_give(self, answer):
         with pytest.raises(InputError, match="The function for the signals") as error:
-            gym_world(Told, 50, signals=lambda *event: answer)
+            GymEnv(Told, 50, signals=lambda *event: answer)
         assert "\n" not in str(error.value)
 
 
@@ -146,7 +146,7 @@ def vector(n=2, **settings):
 def test_of_vector_environments(what):
     """As of the single environments, also where only some of the worlds say something."""
     settings, paid, sentence = CASES[what]
-    world = gym_vector_world(vector(**settings), 50)
+    world = GymVectorEnv(vector(**settings), 50)
     assert sentence in world.found
     crowd, keys = world.crowd(2), jax.random.split(jax.random.key(0), 2)
     crowd.reset(np.array([True, True]), lambda: keys)
@@ -162,7 +162,7 @@ def test_of_vector_environments(what):
 
 
 def test_the_order_picks_among_them():
-    world = gym_world(lambda: Told(info=lambda t: {"cost": 3.0, "cost_b": 1.0}), 5)
+    world = GymEnv(lambda: Told(info=lambda t: {"cost": 3.0, "cost_b": 1.0}), 5)
     result = lexrl.train(
         lexrl.Random(num_envs=1), world, "min cost_b > max reward", seeds=1, total_timesteps=10, num_log_points=1
     )

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import lexrl
-from lexrl.envs import gym_vector_world, gym_world
+from lexrl.envs import GymEnv, GymVectorEnv
 from lexrl.errors import InputError
 from lexrl.loops import host
 from lexrl.loops.population import make_population
@@ -71,7 +71,7 @@ class Scribe(eqx.Module):
 
 
 def together(mode, n=WORLDS, **settings):
-    return gym_vector_world(lambda: SyncVectorEnv([lambda: Corridor(**settings)] * n, autoreset_mode=mode), 9)
+    return GymVectorEnv(lambda: SyncVectorEnv([lambda: Corridor(**settings)] * n, autoreset_mode=mode), 9)
 
 
 def lived(world, **settings):
@@ -84,7 +84,7 @@ def same(one, other):
 
 @pytest.fixture(scope="module")
 def alone():
-    return lived(gym_world(Corridor, 9))
+    return lived(GymEnv(Corridor, 9))
 
 
 class TestModes:
@@ -116,15 +116,15 @@ class TestModes:
 
     @pytest.mark.parametrize("mode", MODES)
     def test_the_loop_cuts_episodes_off_too(self, mode):
-        alone, vector = gym_world(Corridor, 2), together(mode)
-        result = lived(gym_vector_world(vector.make, 2))
+        alone, vector = GymEnv(Corridor, 2), together(mode)
+        result = lived(GymVectorEnv(vector.make, 2))
         same(result.train_states, lived(alone).train_states)
         assert result.metrics["episode_length"].max() == 2
 
     @pytest.mark.parametrize("mode", MODES)
     def test_dictionaries(self, mode):
         result = lived(together(mode, dictionary=True))
-        same(result.train_states, lived(gym_world(Corridor, 9, dictionary=True)).train_states)
+        same(result.train_states, lived(GymEnv(Corridor, 9, dictionary=True)).train_states)
         assert result.agent().obs.shape[-1] == 2
 
     @pytest.mark.parametrize("mode", MODES)
@@ -156,23 +156,23 @@ def test_in_processes_of_their_own(alone, mode):
     def make():
         return AsyncVectorEnv([Corridor] * WORLDS, autoreset_mode=mode, context="spawn")
 
-    same(lived(gym_vector_world(make, 9)).train_states, alone.train_states)
+    same(lived(GymVectorEnv(make, 9)).train_states, alone.train_states)
 
 
 class TestSpaces:
     def test_they_are_those_of_one_world(self):
         world = together(AutoresetMode.NEXT_STEP)
-        assert world.spec == gym_world(Corridor, 9).spec
-        assert world.found == gym_world(Corridor, 9).found
+        assert world.spec == GymEnv(Corridor, 9).spec
+        assert world.found == GymEnv(Corridor, 9).found
         assert world.spec[:2] == (Box((1,), 0.0, 99.0), Discrete(2))
 
     def test_by_name(self):
-        world = gym_vector_world(lambda: gymnasium.make_vec("Pendulum-v1", num_envs=2, vectorization_mode="sync"))
-        assert world.spec == gym_world("Pendulum-v1").spec
+        world = GymVectorEnv(lambda: gymnasium.make_vec("Pendulum-v1", num_envs=2, vectorization_mode="sync"))
+        assert world.spec == GymEnv("Pendulum-v1").spec
         assert world.spec.max_episode_steps == 200
 
     def test_numbers(self):
-        world = gym_vector_world(
+        world = GymVectorEnv(
             lambda: gymnasium.make_vec("Blackjack-v1", num_envs=2, vectorization_mode="sync"),
             9,
             discrete_observations=True,
@@ -208,7 +208,7 @@ class TestRefused:
     )
     def test_worlds_that_cannot_be_reset_one_by_one(self, make):
         with pytest.raises(InputError, match=r"cannot be reset one by one.* vectorization_mode='sync'") as error:
-            gym_vector_world(make, 9)
+            GymVectorEnv(make, 9)
         assert "\n" not in str(error.value)
 
     def test_a_learner_with_another_number_of_worlds(self):
@@ -217,9 +217,9 @@ class TestRefused:
 
     def test_no_time_limit(self):
         with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
-            gym_vector_world(lambda: SyncVectorEnv([Corridor]))
+            GymVectorEnv(lambda: SyncVectorEnv([Corridor]))
 
     def test_closed_after_looking(self):
         made = []
-        gym_vector_world(lambda: made.append(SyncVectorEnv([Corridor])) or made[-1], 9)
+        GymVectorEnv(lambda: made.append(SyncVectorEnv([Corridor])) or made[-1], 9)
         assert [env.closed for env in made] == [True]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lexrl.momdp import MOMDP, from_outcomes, momdp
+from lexrl.momdp import MOMDP, from_outcomes
 
 
 def order_of(world: MOMDP) -> str:
@@ -53,7 +53,7 @@ def integer_world(seed: int, objectives: int, *, states: int = 4, actions: int =
     """Deterministic moves and rewards 0 or 1: full of ties between different ways."""
     rng = np.random.default_rng(seed)
     transitions = np.eye(states)[rng.integers(states, size=(states, actions))]
-    return momdp(transitions, rng.integers(0, 2, (objectives, states, actions)), gamma)
+    return MOMDP.from_arrays(transitions, rng.integers(0, 2, (objectives, states, actions)), gamma)
 
 
 def staircase(seed: int, objectives: int, *, states: int = 5, actions: int = 3) -> MOMDP:
@@ -65,7 +65,7 @@ def staircase(seed: int, objectives: int, *, states: int = 5, actions: int = 3) 
             transitions[s, a, rng.integers(min(s + 1, states - 1), states, size=2)] += 0.5
     transitions /= transitions.sum(axis=2, keepdims=True)
     rewards = rng.integers(0, 3, (objectives, states, actions)) / 10
-    return momdp(transitions, rewards, 1.0, terminal=[states - 1])
+    return MOMDP.from_arrays(transitions, rewards, 1.0, terminal=[states - 1])
 
 
 def grid(side: int, *, gamma: float = 0.99, slip: float = 0.1, seed: int = 0) -> MOMDP:

@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from lexrl.errors import InputError
 from lexrl.exact import action_gaps, all_orders, critical_slack, evaluate, gap, solve, solve_slack, tolerance_table
-from lexrl.momdp import momdp, random_momdp
+from lexrl.momdp import MOMDP
 
 SEEDS = st.integers(0, 10**6)
 
 
 def one_state(*actions):
     """One state that loops, gamma 0.5; one row of rewards for each action."""
-    return momdp(np.ones((1, len(actions), 1)), np.array(actions, float).T[:, None, :], 0.5)
+    return MOMDP.from_arrays(np.ones((1, len(actions), 1)), np.array(actions, float).T[:, None, :], 0.5)
 
 
 def test_action_gaps_by_hand():
@@ -32,7 +32,7 @@ def test_action_gaps_where_nothing_is_left_out():
 @settings(max_examples=25, deadline=None)
 @given(SEEDS)
 def test_below_the_gap_a_tolerance_changes_nothing_and_above_it_does(seed):
-    world = random_momdp(seed, 6, 3, 3, tie_fraction=0.5)
+    world = MOMDP.random(seed, 6, 3, 3, tie_fraction=0.5)
     order = order_of(world)
     deciding = action_gaps(solve(world, order)).deciding.min()
     below, above = tolerance_table(world, order, [0.99 * deciding, 1.01 * deciding])
@@ -43,7 +43,7 @@ def test_below_the_gap_a_tolerance_changes_nothing_and_above_it_does(seed):
 
 
 def test_the_tolerance_table_counts_states_by_what_they_keep():
-    world = random_momdp(0, 20, 4, 2, episodic=True, tie_fraction=0.5)
+    world = MOMDP.random(0, 20, 4, 2, episodic=True, tie_fraction=0.5)
     rows = tolerance_table(world, order_of(world), [0.0, "5%", 1e6])
     np.testing.assert_array_equal(rows[-1].sizes, [0, 0, 0, 19])
     assert rows[0].sizes[0] == 19
@@ -51,7 +51,7 @@ def test_the_tolerance_table_counts_states_by_what_they_keep():
 
 
 def test_all_orders_in_the_users_objectives():
-    world = random_momdp(0, 6, 3, 3, tie_fraction=0.3)
+    world = MOMDP.random(0, 6, 3, 3, tie_fraction=0.3)
     rows = all_orders(world, "min signal_2 > max signal_1 > min signal_3")
     assert len(rows) == 6
     for row in rows:
@@ -64,7 +64,7 @@ def test_all_orders_in_the_users_objectives():
 
 
 def test_too_many_orders_are_refused():
-    world = random_momdp(0, 3, 2, 7)
+    world = MOMDP.random(0, 3, 2, 7)
     with pytest.raises(InputError, match="5040"):
         all_orders(world, order_of(world))
 
@@ -72,7 +72,7 @@ def test_too_many_orders_are_refused():
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.booleans())
 def test_the_critical_slack_curve_is_the_hull_of_all_policies(seed, tied):
-    world = integer_world(seed, 2) if tied else random_momdp(seed, 4, 3, 2)
+    world = integer_world(seed, 2) if tied else MOMDP.random(seed, 4, 3, 2)
     curve = critical_slack(world, order_of(world))
     slacks, bought = np.array([p.slack for p in curve]), np.array([p.returns[1] for p in curve])
     prices = np.array([p.price for p in curve])
@@ -91,7 +91,7 @@ def test_the_critical_slack_curve_is_the_hull_of_all_policies(seed, tied):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_curve_agrees_with_the_programs(seed):
-    world = random_momdp(seed, 8, 3, 2, gamma=1.0, episodic=True)
+    world = MOMDP.random(seed, 8, 3, 2, gamma=1.0, episodic=True)
     order = order_of(world)
     asked = [0.0, 0.03, 0.2, 1.0, 100.0]
     for point in critical_slack(world, order, asked):
@@ -118,7 +118,7 @@ def test_a_curve_without_conflict_is_a_point():
 
 
 def test_bad_curves():
-    world = random_momdp(0, 4, 2, 2)
+    world = MOMDP.random(0, 4, 2, 2)
     with pytest.raises(InputError, match="one objective"):
         critical_slack(world, "max signal_1")
     with pytest.raises(InputError, match="from 0 on"):
@@ -128,7 +128,7 @@ def test_bad_curves():
 @settings(max_examples=15, deadline=None)
 @given(SEEDS)
 def test_the_optimum_has_no_gap(seed):
-    world = random_momdp(seed, 6, 3, 3, tie_fraction=0.5)
+    world = MOMDP.random(seed, 6, 3, 3, tie_fraction=0.5)
     order = order_of(world)
     assert gap(world, solve(world, order).policy, order).level is None
     within = solve_slack(world, order, slack=0.1)
@@ -141,16 +141,16 @@ def test_the_gap_names_the_first_objective_that_falls_short():
     world = one_state((2, 3), (2, 2.5), (1, 6))
     order = "max signal_1 > max signal_2"
     second, third = np.array([[0.0, 1.0, 0.0]]), np.array([[0.0, 0.0, 1.0]])
-    assert gap(world, second, order).return_estimate == 1
+    assert gap(world, second, order).level == 1
     np.testing.assert_allclose(gap(world, third, order).shortfall, [2.0, -6.0])
-    assert gap(world, third, order).return_estimate == 0
+    assert gap(world, third, order).level == 0
     # Slack 2 lets objective 2 have all it wants, so action 0 is short of 12 now.
     np.testing.assert_allclose(gap(world, np.array([[1.0, 0.0, 0.0]]), order, (2.0, 0.0)).shortfall, [0.0, 6.0])
     assert gap(world, third, order, (2.0, 0.0)).level is None
 
 
 def test_gaps_with_different_discounts_are_known_without_tolerance_only():
-    world = random_momdp(0, 5, 2, 2, gamma=(0.9, 0.5))
+    world = MOMDP.random(0, 5, 2, 2, gamma=(0.9, 0.5))
     order = order_of(world)
     assert gap(world, solve(world, order).policy, order).level is None
     with pytest.raises(InputError, match="one gamma"):

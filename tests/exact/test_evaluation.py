@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lexrl.errors import InputError
 from lexrl.exact import evaluate, evaluate_horizon, solve_horizon
-from lexrl.momdp import momdp, random_momdp
+from lexrl.momdp import MOMDP
 
 SEEDS = st.integers(0, 10**6)
 
@@ -21,7 +21,7 @@ def random_policy(rng, world):
 @given(SEEDS, st.booleans())
 def test_values_are_the_limit_of_sums(seed, episodic):
     gamma = (1.0, 0.7) if episodic else (0.9, 0.7)
-    world = random_momdp(seed, 6, 3, 2, gamma=gamma, episodic=episodic)
+    world = MOMDP.random(seed, 6, 3, 2, gamma=gamma, episodic=episodic)
     policy = random_policy(np.random.default_rng(seed), world)
     result = evaluate(world, policy, "min signal_2 > max signal_1")
     chain, rewards = world.chain(policy)
@@ -37,7 +37,7 @@ def test_values_are_the_limit_of_sums(seed, episodic):
 
 
 def test_without_an_order_signals_are_taken_as_they_stand():
-    world = random_momdp(0, 5, 2, 3)
+    world = MOMDP.random(0, 5, 2, 3)
     policy = np.full((5, 2), 0.5)
     plain, signed = evaluate(world, policy), evaluate(world, policy, "min signal_3 > max signal_1")
     np.testing.assert_allclose(signed.returns, [-plain.returns[2], plain.returns[0]])
@@ -45,14 +45,14 @@ def test_without_an_order_signals_are_taken_as_they_stand():
 
 def test_without_discount_a_policy_must_end():
     stay_or_go = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
-    world = momdp(stay_or_go, np.ones((1, 2, 2)), 1.0, terminal=[1])
+    world = MOMDP.from_arrays(stay_or_go, np.ones((1, 2, 2)), 1.0, terminal=[1])
     np.testing.assert_allclose(evaluate(world, [[0.5, 0.5], [0.5, 0.5]]).values[0], [2.0, 0.0])
     with pytest.raises(InputError, match="never reaches a terminal state"):
         evaluate(world, [[1.0, 0.0], [1.0, 0.0]])
 
 
 def test_single_precision_policies_are_welcome():
-    world = random_momdp(0, 50, 7, 1)
+    world = MOMDP.random(0, 50, 7, 1)
     policy = random_policy(np.random.default_rng(0), world)
     np.testing.assert_allclose(
         evaluate(world, policy.astype(np.float32)).values, evaluate(world, policy).values, rtol=1e-4
@@ -82,7 +82,7 @@ def backward(world, horizon, tau):
 @settings(max_examples=30, deadline=None)
 @given(SEEDS, st.integers(1, 6), st.booleans(), st.sampled_from([(0.0, 0.0, 0.0), (0.3, 0.1, 0.0)]))
 def test_finite_horizon_equals_plain_recursion(seed, horizon, episodic, tau):
-    world = random_momdp(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), tie_fraction=0.5, episodic=episodic)
+    world = MOMDP.random(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), tie_fraction=0.5, episodic=episodic)
     solution = solve_horizon(world, order_of(world), horizon, tolerance=tau)
     values, kept = backward(world, horizon, tau)
     np.testing.assert_allclose(solution.values[0], values, atol=1e-12)
@@ -93,7 +93,7 @@ def test_finite_horizon_equals_plain_recursion(seed, horizon, episodic, tau):
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
 def test_the_finite_horizon_policy_is_worth_what_the_solution_says(seed):
-    world = random_momdp(seed, 5, 3, 3, gamma=1.0, tie_fraction=0.7)
+    world = MOMDP.random(seed, 5, 3, 3, gamma=1.0, tie_fraction=0.7)
     solution = solve_horizon(world, order_of(world), 4)
     result = evaluate_horizon(world, solution.policy)
     np.testing.assert_allclose(result.values, solution.values, atol=1e-12)
@@ -101,7 +101,7 @@ def test_the_finite_horizon_policy_is_worth_what_the_solution_says(seed):
 
 
 def test_a_time_dependent_policy_by_matrix_powers():
-    world = random_momdp(1, 4, 2, 1, gamma=0.8)
+    world = MOMDP.random(1, 4, 2, 1, gamma=0.8)
     first, second = np.array([0, 1, 0, 1]), np.array([1, 1, 0, 0])
     chain = chain_of(world, first[None])[0]
     states = np.arange(4)
@@ -111,7 +111,7 @@ def test_a_time_dependent_policy_by_matrix_powers():
 
 
 def test_bad_horizons():
-    world = random_momdp(1, 4, 2, 1)
+    world = MOMDP.random(1, 4, 2, 1)
     with pytest.raises(InputError, match="at least 1 step"):
         solve_horizon(world, None, 0)
     with pytest.raises(InputError, match="shape"):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lexrl
 from lexrl.errors import InputError
 from lexrl.exact import evaluate, iteration, linear, solve
-from lexrl.momdp import momdp, random_momdp
+from lexrl.momdp import MOMDP
 from lexrl.tolerance import Absolute, Adaptive, Relative, Rounding
 
 SEEDS = st.integers(0, 10**6)
@@ -24,13 +24,13 @@ def agrees(world):
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_equals_enumeration_when_continuing(seed, objectives, ties):
-    agrees(random_momdp(seed, 4, 3, objectives, gamma=0.9, tie_fraction=ties))
+    agrees(MOMDP.random(seed, 4, 3, objectives, gamma=0.9, tie_fraction=ties))
 
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_equals_enumeration_when_episodic_without_discount(seed, objectives, ties):
-    agrees(random_momdp(seed, 5, 3, objectives, gamma=1.0, tie_fraction=ties, episodic=True))
+    agrees(MOMDP.random(seed, 5, 3, objectives, gamma=1.0, tie_fraction=ties, episodic=True))
 
 
 @settings(max_examples=40, deadline=None)
@@ -48,8 +48,8 @@ def test_equals_enumeration_on_stairs_where_sums_tie(seed, objectives):
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
 def test_each_objective_may_have_its_own_discount(seed):
-    agrees(random_momdp(seed, 4, 3, 3, gamma=(0.5, 0.95, 0.0), tie_fraction=0.7))
-    agrees(random_momdp(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), tie_fraction=0.7, episodic=True))
+    agrees(MOMDP.random(seed, 4, 3, 3, gamma=(0.5, 0.95, 0.0), tie_fraction=0.7))
+    agrees(MOMDP.random(seed, 5, 3, 3, gamma=(1.0, 0.9, 1.0), tie_fraction=0.7, episodic=True))
 
 
 def test_ties_that_rounding_tears_apart_are_kept():
@@ -59,7 +59,7 @@ def test_ties_that_rounding_tears_apart_are_kept():
     rewards = np.zeros((2, 4, 2))
     rewards[0, 0], rewards[0, 1], rewards[0, 2] = [0.1, 0.0], 0.2, 0.3
     rewards[1, 0, 0] = 1.0
-    solution = solve(momdp(transitions, rewards, 1.0, terminal=[3]), "max signal_1 > max signal_2")
+    solution = solve(MOMDP.from_arrays(transitions, rewards, 1.0, terminal=[3]), "max signal_1 > max signal_2")
     assert solution.q[0, 0, 0] != solution.q[0, 0, 1]
     assert solution.sets[1, 0].all()
     np.testing.assert_array_equal(solution.policy[0], [1.0, 0.0])
@@ -68,7 +68,7 @@ def test_ties_that_rounding_tears_apart_are_kept():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_objective_equals_quantecon(seed):
-    world = random_momdp(seed, 40, 4, 1, gamma=0.95)
+    world = MOMDP.random(seed, 40, 4, 1, gamma=0.95)
     dense = world.transitions.toarray().reshape(40, 4, 40)
     theirs = quantecon.markov.DiscreteDP(world.rewards[0], dense, 0.95).solve(method="policy_iteration")
     np.testing.assert_allclose(solve(world).values[0], theirs.v, atol=1e-11)
@@ -76,7 +76,7 @@ def test_one_objective_equals_quantecon(seed):
 
 @pytest.mark.parametrize("method", ["dense", "sparse", "iterative", "value"])
 @pytest.mark.parametrize(
-    "world", [grid(12), random_momdp(0, 150, 3, 2, gamma=0.9, tie_fraction=0.5)], ids=["grid", "random"]
+    "world", [grid(12), MOMDP.random(0, 150, 3, 2, gamma=0.9, tie_fraction=0.5)], ids=["grid", "random"]
 )
 def test_every_method_gives_the_same_answer(world, method):
     order = "min cost > max reward" if "cost" in world.objectives else order_of(world)
@@ -88,12 +88,12 @@ def test_every_method_gives_the_same_answer(world, method):
 
 def test_linear_systems_are_solved_as_their_shape_asks():
     assert linear.choose(grid(40)) == "sparse"
-    assert linear.choose(random_momdp(0, 200, 2, 1)) == "dense"
-    assert linear.choose(random_momdp(0, 2000, 2, 1, num_successors=5)) == "iterative"
+    assert linear.choose(MOMDP.random(0, 200, 2, 1)) == "dense"
+    assert linear.choose(MOMDP.random(0, 2000, 2, 1, num_successors=5)) == "iterative"
 
 
 def test_large_sparse_worlds_need_no_dense_matrix():
-    world = random_momdp(0, 3000, 3, 2, gamma=0.95, num_successors=5, tie_fraction=0.5)
+    world = MOMDP.random(0, 3000, 3, 2, gamma=0.95, num_successors=5, tie_fraction=0.5)
     solution = solve(world, order_of(world))
     assert (solution.certificate.errors < 1e-11).all()
     assert (solution.certificate.margins > solution.certificate.ties).all()
@@ -102,7 +102,7 @@ def test_large_sparse_worlds_need_no_dense_matrix():
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("gamma", [0.9, 1.0])
 def test_the_certificate_bounds_the_error_of_a_solution_stopped_early(seed, gamma, monkeypatch):
-    world = random_momdp(seed, 20, 3, 1, gamma=gamma, episodic=True)
+    world = MOMDP.random(seed, 20, 3, 1, gamma=gamma, episodic=True)
     truth = solve(world)
     monkeypatch.setattr(iteration, "_VALUE_PRECISION", 1e-2)
     early = solve(world, method="value")
@@ -112,7 +112,7 @@ def test_the_certificate_bounds_the_error_of_a_solution_stopped_early(seed, gamm
 
 
 def test_the_certificate_speaks_in_sentences():
-    world = random_momdp(0, 10, 3, 2, tie_fraction=0.5)
+    world = MOMDP.random(0, 10, 3, 2, tie_fraction=0.5)
     text = str(solve(world, "max signal_1 > min signal_2"))
     assert "max signal_1 > min signal_2" in text
     assert "signal_2: values are within" in text
@@ -121,7 +121,7 @@ def test_the_certificate_speaks_in_sentences():
 def one_state(*actions, gamma=0.5):
     """One state that loops; one row of rewards for each action."""
     rewards = np.array(actions, float).T[:, None, :]
-    return momdp(np.ones((1, len(actions), 1)), rewards, gamma)
+    return MOMDP.from_arrays(np.ones((1, len(actions), 1)), rewards, gamma)
 
 
 def test_tolerances_by_hand():
@@ -156,13 +156,13 @@ def test_action_values_of_every_action_stay_in_the_sets_afterwards():
 
 
 def test_bad_input_is_answered_in_a_sentence():
-    world = random_momdp(0, 5, 2, 2)
+    world = MOMDP.random(0, 5, 2, 2)
     order = order_of(world)
     with pytest.raises(InputError, match="solve_average"):
-        solve(random_momdp(0, 5, 2, 2, gamma=1.0), order)
+        solve(MOMDP.random(0, 5, 2, 2, gamma=1.0), order)
     stay_or_go = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     with pytest.raises(InputError, match="some policy never reaches"):
-        solve(momdp(stay_or_go, np.zeros((1, 2, 2)), 1.0, terminal=[1]))
+        solve(MOMDP.from_arrays(stay_or_go, np.zeros((1, 2, 2)), 1.0, terminal=[1]))
     with pytest.raises(InputError, match="3 tolerances were given for 2"):
         solve(world, order, tolerance=(0.1, 0.1, 0.1))
     with pytest.raises(InputError, match="estimation errors"):
@@ -177,7 +177,7 @@ def test_bad_input_is_answered_in_a_sentence():
 
 def test_episodes_too_long_to_tell_give_no_bound_but_an_answer():
     """Fleeing from GridNav's goal takes longer than numbers can say; the optimum itself is harmless."""
-    solution = solve(lexrl.grid_nav(size=25, map_seed=0).momdp(gamma=1.0), "min cost > max reward")
+    solution = solve(lexrl.GridNav.generate(size=25, map_seed=0).momdp(gamma=1.0), "min cost > max reward")
     assert np.isinf(solution.certificate.errors).all()
     assert "not known" in str(solution.certificate)
     assert solution.returns[1] == pytest.approx(100.0)  # without discount the goal is reached for certain

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lexrl.envs import grid_nav
+from lexrl.envs import GridNav
 from lexrl.exact import critical_slack, evaluate, occupancy, solve
 
 ORDER = "min cost > max reward"
@@ -11,7 +11,7 @@ ORDER = "min cost > max reward"
 
 @pytest.fixture(scope="module")
 def process():
-    return grid_nav(size=25, seed=22).momdp(gamma=0.99)
+    return GridNav.generate(size=25, seed=22).momdp(gamma=0.99)
 
 
 def test_the_optimum_never_goes_to_the_goal(process):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lexrl.errors import InputError
 from lexrl.exact import average_returns, evaluate, solve, solve_average, solve_slack
-from lexrl.momdp import momdp, random_momdp
+from lexrl.momdp import MOMDP
 
 SEEDS = st.integers(0, 10**6)
 
@@ -35,7 +35,7 @@ def lexicographic_truth(world):
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_without_slack_equals_enumeration(seed, objectives, ties):
-    agrees(random_momdp(seed, 4, 3, objectives, gamma=0.9, tie_fraction=ties))
+    agrees(MOMDP.random(seed, 4, 3, objectives, gamma=0.9, tie_fraction=ties))
 
 
 @settings(max_examples=20, deadline=None)
@@ -50,12 +50,12 @@ def test_without_slack_equals_enumeration_where_ways_tie(seed, objectives):
 def test_without_slack_equals_enumeration_when_starts_are_few(seed):
     # Many states are never visited: degenerate programs.
     world = integer_world(seed, 3)
-    start = momdp(world.transitions, world.rewards, 0.9, initial=[1.0, 0.0, 0.0, 0.0])
+    start = MOMDP.from_arrays(world.transitions, world.rewards, 0.9, initial=[1.0, 0.0, 0.0, 0.0])
     agrees(start)
 
 
 def test_without_slack_nothing_moves_at_the_tenth_objective():
-    world = random_momdp(2, 60, 4, 10, gamma=0.95, tie_fraction=0.8)
+    world = MOMDP.random(2, 60, 4, 10, gamma=0.95, tie_fraction=0.8)
     order = order_of(world)
     np.testing.assert_allclose(solve_slack(world, order).returns, solve(world, order).returns, rtol=0, atol=1e-11)
 
@@ -71,7 +71,7 @@ def test_where_nothing_comes_the_policy_is_lexicographic_too():
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(2, 3), st.booleans())
 def test_slack_is_kept_and_used(seed, objectives, episodic):
-    world = random_momdp(seed, 6, 3, objectives, gamma=1.0 if episodic else 0.9, episodic=episodic)
+    world = MOMDP.random(seed, 6, 3, objectives, gamma=1.0 if episodic else 0.9, episodic=episodic)
     program = solve_slack(world, order_of(world), slack=0.1)
     assert (program.returns >= program.best - program.slack - 1e-8).all()
     assert (np.abs(program.gaps) < 1e-7).all()
@@ -81,7 +81,7 @@ def test_slack_is_kept_and_used(seed, objectives, episodic):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_slack_buys_is_concave_and_its_slope_is_the_price(seed):
-    world = random_momdp(seed, 8, 3, 2, gamma=0.9)
+    world = MOMDP.random(seed, 8, 3, 2, gamma=0.9)
     slacks = np.linspace(0.01, 2.0, 12)
     programs = [solve_slack(world, order_of(world), slack=(e, 0.0)) for e in slacks]
     bought = np.array([program.best[1] for program in programs])
@@ -100,7 +100,7 @@ def test_what_slack_buys_is_concave_and_its_slope_is_the_price(seed):
 def test_a_third_objective_cannot_undo_the_second_within_slack():
     # Level 2 has slack to use and no slack to give: level 3 must keep both J_2 and the slack row it was bought with.
     for seed in range(10):
-        world = random_momdp(seed, 8, 3, 3, gamma=0.9, tie_fraction=0.5)
+        world = MOMDP.random(seed, 8, 3, 3, gamma=0.9, tie_fraction=0.5)
         program = solve_slack(world, "max signal_1 ±0.2 > max signal_2 > max signal_3")
         assert abs(program.returns[1] - program.best[1]) < 1e-8
         assert program.returns[0] >= program.best[0] - 0.2 - 1e-8
@@ -110,7 +110,7 @@ def test_a_third_objective_cannot_undo_the_second_within_slack():
 
 def test_relative_slack_by_hand():
     # One state, gamma 0.5: J_1 = 20 for action 0 and 10 for action 1; 25% of 20 is a mixture of half and half.
-    world = momdp(np.ones((1, 2, 1)), np.array([[[10.0, 5.0]], [[0.0, 1.0]]]), 0.5)
+    world = MOMDP.from_arrays(np.ones((1, 2, 1)), np.array([[[10.0, 5.0]], [[0.0, 1.0]]]), 0.5)
     program = solve_slack(world, "max signal_1 ±25% > max signal_2")
     np.testing.assert_allclose(program.policy, [[0.5, 0.5]], atol=1e-9)
     np.testing.assert_allclose(program.returns, [15.0, 1.0], atol=1e-9)
@@ -119,8 +119,8 @@ def test_relative_slack_by_hand():
 
 
 def test_the_size_of_rewards_does_not_matter():
-    world = random_momdp(0, 10, 3, 3, tie_fraction=0.5)
-    scaled = momdp(world.transitions, world.rewards * np.array([1e6, 1e-6, 1.0])[:, None, None], 0.9)
+    world = MOMDP.random(0, 10, 3, 3, tie_fraction=0.5)
+    scaled = MOMDP.from_arrays(world.transitions, world.rewards * np.array([1e6, 1e-6, 1.0])[:, None, None], 0.9)
     one = solve_slack(world, order_of(world), slack=("5%", "5%", "0"))
     other = solve_slack(scaled, order_of(world), slack=("5%", "5%", "0"))
     np.testing.assert_allclose(other.returns, one.returns * [1e6, 1e-6, 1.0], rtol=1e-7)
@@ -138,7 +138,7 @@ def all_gains(world):
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_limit_averages_equal_enumeration(seed, objectives, ties):
-    world = random_momdp(seed, 4, 3, objectives, num_successors=4, tie_fraction=ties)
+    world = MOMDP.random(seed, 4, 3, objectives, num_successors=4, tie_fraction=ties)
     program = solve_average(world, order_of(world))
     np.testing.assert_allclose(program.returns, lexicographic_best(all_gains(world)), atol=1e-9)
     assert (np.abs(program.gaps) < 1e-9).all()
@@ -146,7 +146,7 @@ def test_limit_averages_equal_enumeration(seed, objectives, ties):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_limit_averages_with_slack(seed):
-    world = random_momdp(seed, 6, 3, 2, num_successors=6)
+    world = MOMDP.random(seed, 6, 3, 2, num_successors=6)
     program = solve_average(world, order_of(world), slack=(0.05, 0.0))
     assert program.returns[0] >= program.best[0] - 0.05 - 1e-9
     assert program.best[1] >= solve_average(world, order_of(world)).best[1] - 1e-9
@@ -155,7 +155,7 @@ def test_limit_averages_with_slack(seed):
 
 
 def test_limit_averages_are_the_end_of_discounting():
-    world = random_momdp(0, 6, 3, 1, num_successors=6, gamma=0.999999)
+    world = MOMDP.random(0, 6, 3, 1, num_successors=6, gamma=0.999999)
     np.testing.assert_allclose(solve_average(world).best, solve(world).returns * 1e-6, atol=1e-4)
 
 
@@ -167,19 +167,19 @@ def test_limit_averages_where_states_are_left_for_ever():
     rewards[0, 0, 1] = 7.0
     rewards[0, 1] = [1.0, 1.0]
     rewards[1, 1] = [0.0, 4.0]
-    program = solve_average(momdp(transitions, rewards, 0.9), "max signal_1 > max signal_2")
+    program = solve_average(MOMDP.from_arrays(transitions, rewards, 0.9), "max signal_1 > max signal_2")
     np.testing.assert_allclose(program.returns, [0.5, 2.0])
     np.testing.assert_array_equal(program.policy[:2], [[0.0, 1.0], [0.0, 1.0]])
 
 
 def test_bad_input_is_answered_in_a_sentence():
     with pytest.raises(InputError, match="one gamma"):
-        solve_slack(random_momdp(0, 5, 2, 2, gamma=(0.9, 0.8)), "max signal_1 > max signal_2")
+        solve_slack(MOMDP.random(0, 5, 2, 2, gamma=(0.9, 0.8)), "max signal_1 > max signal_2")
     with pytest.raises(InputError, match="solve_average"):
-        solve_slack(random_momdp(0, 5, 2, 1, gamma=1.0))
+        solve_slack(MOMDP.random(0, 5, 2, 1, gamma=1.0))
     with pytest.raises(InputError, match="terminal"):
-        solve_average(random_momdp(0, 5, 2, 1, episodic=True))
+        solve_average(MOMDP.random(0, 5, 2, 1, episodic=True))
     with pytest.raises(InputError, match="classes that never meet"):
-        solve_average(momdp(np.eye(2)[:, None], np.zeros((1, 2, 1)), 0.9))
+        solve_average(MOMDP.from_arrays(np.eye(2)[:, None], np.zeros((1, 2, 1)), 0.9))
     with pytest.raises(InputError, match="3 tolerances"):
-        solve_slack(random_momdp(0, 5, 2, 1), slack=(1.0, 2.0, 3.0))
+        solve_slack(MOMDP.random(0, 5, 2, 1), slack=(1.0, 2.0, 3.0))

@@ -112,7 +112,7 @@ def test_the_distance_to_the_optimum():
     worlds = random_envs(
         16, num_states=3, num_actions=2, num_signals=2, num_successors=1, tie_fraction=0.5, reward_noise=0.0
     )
-    learner = lexrl.q_learning(alpha=0.1, gamma=0.9, tolerance=0.001)
+    learner = lexrl.QLearning(alpha=0.1, gamma=0.9, tolerance=0.001)
     result = lexrl.train(learner, worlds, "max signal_1 > max signal_2", seeds=16, total_timesteps=400)
     found = scaling.to_the_optimum(result)
     gaps = result.gaps([worlds.one(i).momdp(0.9) for i in range(16)], tolerance=Relative(0.01))

@@ -8,7 +8,7 @@ import lexrl
 from lexrl import per_seed
 from lexrl.loops import compiled, evaluation
 from lexrl.loops.population import make_population
-from lexrl.momdp import random_momdp
+from lexrl.momdp import MOMDP
 from lexrl.order import parse
 from lexrl.schedules import Power
 from lexrl.tolerance import Absolute, Relative
@@ -19,12 +19,12 @@ SEEDS = (3, 7, 5)
 
 
 def world(**changes):
-    return lexrl.grid_nav(4, **({"seed": 1, "slip_probability": 0.3, "max_episode_steps": 12} | changes))
+    return lexrl.GridNav.generate(4, **({"seed": 1, "slip_probability": 0.3, "max_episode_steps": 12} | changes))
 
 
 def learner(epsilon=0.3, **changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(epsilon), "initial_q": 0.5}
-    return lexrl.q_learning(**(given | changes))
+    return lexrl.QLearning(**(given | changes))
 
 
 def trained(algorithm=None, env=None, order=ORDER, seeds=SEEDS, steps=40, num_log_points=2):
@@ -82,8 +82,8 @@ def test_structure_compiles_once():
 
 def test_noise_and_rewards_of_finite_worlds():
     def run(noise, seed):
-        process = random_momdp(seed, 6, 3, 2, num_successors=3, episodic=True)
-        world = lexrl.finite_world(process, reward_noise=noise, max_episode_steps=6)
+        process = MOMDP.random(seed, 6, 3, 2, num_successors=3, episodic=True)
+        world = lexrl.FiniteEnv(process, reward_noise=noise, max_episode_steps=6)
         trained(env=world, order=parse("max signal_2 > min signal_1"), seeds=range(30))
 
     run(0.1, 2)

@@ -20,7 +20,7 @@ from lexrl.loops.population import make_population
 from lexrl.order import parse
 from loops import compiled_run, host_run
 
-CART, ORDER = lexrl.cart_safe(observe_cos_sin=True, max_episode_steps=50), parse("min cost > max reward")
+CART, ORDER = lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=50), parse("min cost > max reward")
 NETWORKS = lexrl.Networks(hidden_sizes=(8,))
 EAGER = lexrl.Dual(stats_window_size=5.0, patience=8.0)
 LEARNERS = {

@@ -20,7 +20,7 @@ SEEDS = (11, 12, 13)
 NEVER = 10**6
 
 
-CLEAN = lexrl.random_world(1, num_states=5, num_actions=3, num_successors=2, max_episode_steps=100)
+CLEAN = lexrl.random_env(1, num_states=5, num_actions=3, num_successors=2, max_episode_steps=100)
 
 
 def poisoned(first=NEVER, second=NEVER, poison=float("nan")):
@@ -30,7 +30,7 @@ def poisoned(first=NEVER, second=NEVER, poison=float("nan")):
 
 def learner(**changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "gamma": 0.9, "initial_q": 0.5}
-    return lexrl.q_learning(**(given | changes))
+    return lexrl.QLearning(**(given | changes))
 
 
 def chunks(worlds, loop=compiled_run, algorithm=None, seeds=SEEDS, steps=60, cuts=6):

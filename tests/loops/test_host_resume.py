@@ -9,7 +9,7 @@ import pytest
 from gymnasium import spaces
 
 import lexrl
-from lexrl.envs import gym_world
+from lexrl.envs import GymEnv
 from lexrl.loops import host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -32,8 +32,8 @@ LEARNERS = {
     ),
 }
 MAKERS = {
-    "CartPole-v1": lambda: gym_world("CartPole-v1", 30),
-    "FrozenLake-v1": lambda: gym_world("FrozenLake-v1", 12),  # slippery: its own generator is drawn from at every step
+    "CartPole-v1": lambda: GymEnv("CartPole-v1", 30),
+    "FrozenLake-v1": lambda: GymEnv("FrozenLake-v1", 12),  # slippery: its own generator is drawn from at every step
 }
 STEPS = 24 * 12
 
@@ -112,8 +112,8 @@ def test_actions_that_are_floats():
     algorithm = lexrl.PPO(
         networks=lexrl.Networks(hidden_sizes=(8,)), num_envs=2, num_steps=8, num_minibatches=2, num_epochs=1
     )
-    whole = trained(algorithm, lambda: gym_world("Pendulum-v1", 20), steps=96)
-    rest = trained(algorithm, lambda: gym_world("Pendulum-v1", 20), stored(whole[1].train_states), steps=96)
+    whole = trained(algorithm, lambda: GymEnv("Pendulum-v1", 20), steps=96)
+    rest = trained(algorithm, lambda: GymEnv("Pendulum-v1", 20), stored(whole[1].train_states), steps=96)
     same(whole[-1].train_states, rest[-1].train_states)
     assert whole[1].train_states.world.actions.dtype == np.float32
 
@@ -133,8 +133,8 @@ class Drawn:
 
 
 def test_a_world_that_is_given_keys():
-    whole = trained(lexrl.q_learning(), Drawn, steps=40)
-    rest = trained(lexrl.q_learning(), Drawn, stored(whole[1].train_states), steps=40)
+    whole = trained(lexrl.QLearning(), Drawn, steps=40)
+    rest = trained(lexrl.QLearning(), Drawn, stored(whole[1].train_states), steps=40)
     same(whole[-1].train_states, rest[-1].train_states)
 
 
@@ -159,7 +159,7 @@ class Moody(gymnasium.Env):
 
 def test_a_world_that_is_not_reproducible_says_so():
     def make():
-        return gym_world(lambda: Moody(forgetful=False), 50)
+        return GymEnv(lambda: Moody(forgetful=False), 50)
 
     whole = trained(LEARNERS["LPPO"], make, steps=96)
     population, env = begun(LEARNERS["LPPO"], make)
@@ -175,7 +175,7 @@ class TestStopped:
 
     @staticmethod
     def make():
-        return gym_world(lambda: Moody(bad=128), 3)
+        return GymEnv(lambda: Moody(bad=128), 3)
 
     @pytest.fixture(scope="class")
     @staticmethod

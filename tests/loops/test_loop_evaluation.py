@@ -10,11 +10,11 @@ from lexrl import exact, per_seed
 from lexrl.loops import compiled
 from lexrl.loops.evaluation import evaluate
 from lexrl.loops.population import make_population
-from lexrl.momdp import random_momdp
+from lexrl.momdp import MOMDP
 from lexrl.order import parse
 
 # Every step ends the task with 5 %, so that 400 steps are as good as for ever.
-PROCESS = random_momdp(2, 6, 3, 2, gamma=(0.8, 0.9), num_successors=3, episodic=True)
+PROCESS = MOMDP.random(2, 6, 3, 2, gamma=(0.8, 0.9), num_successors=3, episodic=True)
 ORDER = parse("max signal_2 > min signal_1")
 GAMMA = (0.9, 0.8)
 """In the order's order."""
@@ -25,13 +25,13 @@ EPISODES = 4000
 
 def learner(**changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(EPSILON)}
-    return lexrl.q_learning(**(given | changes))
+    return lexrl.QLearning(**(given | changes))
 
 
 @pytest.fixture(scope="module")
 def trained():
     population = make_population(
-        learner(), lexrl.finite_world(PROCESS, reward_noise=0.2, max_episode_steps=400), ORDER, SEEDS
+        learner(), lexrl.FiniteEnv(PROCESS, reward_noise=0.2, max_episode_steps=400), ORDER, SEEDS
     )
     *_, end = compiled.advance(population, compiled.start(population), 500, num_log_points=2)
     return population, end.train_states
@@ -66,7 +66,7 @@ class TestAgainstTheExactWorth:
         self.agree(played[greedy].discounted[place], ORDER.unsigned(worth))
 
     def test_plain_sums(self, trained, played, place, greedy):
-        plain = random_momdp(2, 6, 3, 2, gamma=1.0, num_successors=3, episodic=True)
+        plain = MOMDP.random(2, 6, 3, 2, gamma=1.0, num_successors=3, episodic=True)
         worth = exact.evaluate(plain, policy(trained, place, greedy), ORDER).returns
         self.agree(played[greedy].returns[place], ORDER.unsigned(worth))
 
@@ -122,7 +122,7 @@ class TestApartFromTraining:
 class TestGrid:
     """Obstacles everywhere between: costs are positive in the user's signs, whichever way they count."""
 
-    WORLD = lexrl.grid_nav(4, obstacle_density=1.0, slip_probability=0.3, max_episode_steps=12)
+    WORLD = lexrl.GridNav.generate(4, obstacle_density=1.0, slip_probability=0.3, max_episode_steps=12)
 
     @pytest.fixture(scope="class")
     @staticmethod
@@ -152,7 +152,9 @@ class TestGrid:
 
     def test_a_world_each(self):
         order = parse("min cost > max reward")
-        worlds = [lexrl.grid_nav(4, map_seed=i, slip_probability=0.2 * i, max_episode_steps=12) for i in range(3)]
+        worlds = [
+            lexrl.GridNav.generate(4, map_seed=i, slip_probability=0.2 * i, max_episode_steps=12) for i in range(3)
+        ]
         together = make_population(learner(), per_seed(worlds), order, SEEDS)
         played = evaluate(together, compiled.start(together).agent, episodes=50)
         for place in (0, 2):

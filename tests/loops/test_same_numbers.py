@@ -17,24 +17,24 @@ from lexrl import per_seed
 from lexrl.loops import compiled, keys
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import make_population
-from lexrl.momdp import random_momdp
+from lexrl.momdp import MOMDP
 from lexrl.order import parse
 from lexrl.types import Box, Discrete, Spec, Step, Transition
 from loops import compiled_run, host_run
 
 RULES = {
-    "q-learning": lexrl.q_learning,
-    "sarsa": lexrl.sarsa,
-    "expected-sarsa": lexrl.expected_sarsa,
-    "double-q": lexrl.double_q,
+    "q-learning": lexrl.QLearning,
+    "sarsa": lexrl.Sarsa,
+    "expected-sarsa": lexrl.ExpectedSarsa,
+    "double-q": lexrl.DoubleQLearning,
 }
 GRID, GRID_ORDER = (
-    lexrl.grid_nav(4, map_seed=1, slip_probability=0.3, max_episode_steps=12),
+    lexrl.GridNav.generate(4, map_seed=1, slip_probability=0.3, max_episode_steps=12),
     parse("min cost > max reward"),
 )
 # Every step may end the task (5 %), and episodes are cut off after six steps: both kinds of ends are common.
-ENDING = lexrl.finite_world(
-    random_momdp(2, 6, 3, 2, num_successors=3, episodic=True), reward_noise=0.2, max_episode_steps=6
+ENDING = lexrl.FiniteEnv(
+    MOMDP.random(2, 6, 3, 2, num_successors=3, episodic=True), reward_noise=0.2, max_episode_steps=6
 )
 ENDING_ORDER = parse("max signal_2 > min signal_1")
 CROWD = (*range(100, 115), 7, *range(200, 214))
@@ -116,7 +116,7 @@ class TestCompany:
 
     def test_a_world_each_is_that_world_alone(self):
         worlds = [
-            lexrl.grid_nav(4, map_seed=i, slip_probability=0.1 * i, obstacle_density=0.5, max_episode_steps=12)
+            lexrl.GridNav.generate(4, map_seed=i, slip_probability=0.1 * i, obstacle_density=0.5, max_episode_steps=12)
             for i in range(3)
         ]
         together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 300)).train_states
@@ -127,7 +127,7 @@ class TestCompany:
 
     def test_a_world_each_on_the_host(self):
         worlds = [
-            lexrl.grid_nav(4, map_seed=i, slip_probability=0.1 * i, obstacle_density=0.5, max_episode_steps=12)
+            lexrl.GridNav.generate(4, map_seed=i, slip_probability=0.1 * i, obstacle_density=0.5, max_episode_steps=12)
             for i in range(3)
         ]
         together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).train_states

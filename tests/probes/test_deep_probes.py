@@ -51,7 +51,7 @@ class Probe(NamedTuple):
             for name, amount in signals.items():
                 rewards[SIGNALS.index(name), state, action] = amount
         first = np.eye(STATES)[0]
-        return lexrl.momdp(transitions, rewards, GAMMA, initial=first, terminal=[END], objectives=SIGNALS)
+        return lexrl.MOMDP.from_arrays(transitions, rewards, GAMMA, initial=first, terminal=[END], objectives=SIGNALS)
 
     def turned(self, right):
         """The same world for who puts reward before cost: each signal is what the other was, with its sign changed."""
@@ -60,7 +60,7 @@ class Probe(NamedTuple):
         return self._replace(pays=pays, right=right)
 
     def world(self):
-        return lexrl.finite_world(self.process(), max_episode_steps=10)
+        return lexrl.FiniteEnv(self.process(), max_episode_steps=10)
 
 
 def paying(state, **signals):
@@ -267,10 +267,12 @@ def test_limit_averages(name):
     transitions = np.zeros((2, 3, 2))
     transitions[0, [0, 1, 2], [0, 1, 0]] = transitions[1, :, 0] = 1
     cost, reward = [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5]], [[1.0, 5.0, 2.0], [5.0, 5.0, 5.0]]
-    process = lexrl.momdp(transitions, [cost, reward], 1.0, initial=[1.0, 0.0], objectives=("cost", "reward"))
+    process = lexrl.MOMDP.from_arrays(
+        transitions, [cost, reward], 1.0, initial=[1.0, 0.0], objectives=("cost", "reward")
+    )
     # Here each world's rollout counts as an episode: there are 16 of them between updates.
     algorithm = learner(name, (0.02, 0.02), average=True, dual=dual(name, stats_window_size=150.0, patience=400.0))
-    world = lexrl.finite_world(process, max_episode_steps=32)
+    world = lexrl.FiniteEnv(process, max_episode_steps=32)
     result = lexrl.train(algorithm, world, TWO, seeds=EACH, total_timesteps=STEPS[name], num_log_points=1)
     best = lexrl.solve_average(process, TWO).returns
     np.testing.assert_allclose(best, [0.0, 2.0], atol=1e-9)

@@ -23,8 +23,10 @@ def world():
     moves[3:, :, 4] = 1
     rewards[1, 1] = 1
     rewards[:, 3, 1] = 1
-    process = lexrl.momdp(moves, rewards, 1.0, initial=np.eye(5)[0], terminal=[4], objectives=("reward", "cost"))
-    return lexrl.finite_world(process, max_episode_steps=5)
+    process = lexrl.MOMDP.from_arrays(
+        moves, rewards, 1.0, initial=np.eye(5)[0], terminal=[4], objectives=("reward", "cost")
+    )
+    return lexrl.FiniteEnv(process, max_episode_steps=5)
 
 
 def outcomes(env):

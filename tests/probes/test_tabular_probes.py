@@ -38,8 +38,10 @@ class Probe(NamedTuple):
             for name, amount in signals.items():
                 rewards[SIGNALS.index(name), state, action] = amount
         first = np.eye(4)[0]
-        process = lexrl.momdp(transitions, rewards, GAMMA, initial=first, terminal=[END], objectives=SIGNALS)
-        return lexrl.finite_world(process, max_episode_steps=10)
+        process = lexrl.MOMDP.from_arrays(
+            transitions, rewards, GAMMA, initial=first, terminal=[END], objectives=SIGNALS
+        )
+        return lexrl.FiniteEnv(process, max_episode_steps=10)
 
 
 def paying(state, **signals):
@@ -134,7 +136,7 @@ def test_the_exact_solver_sees_each_world_the_same_way(name):
 
 
 def test_the_other_order_gives_in_to_temptation():
-    algorithm = lexrl.q_learning(gamma=GAMMA, alpha=0.05, exploration=lexrl.EpsilonGreedy(0.1), tolerance=0.01)
+    algorithm = lexrl.QLearning(gamma=GAMMA, alpha=0.05, exploration=lexrl.EpsilonGreedy(0.1), tolerance=0.01)
     result = lexrl.train(
         algorithm, TEMPTATION.world(), "max reward > min cost", seeds=1, total_timesteps=20_000, num_log_points=1
     )

@@ -77,7 +77,7 @@ def test_arrays_of_any_size(size):
 
 def test_worlds_of_each_seed():
     """Stacked, their numbers are arrays, which the type checker of these tests would refuse."""
-    worlds = lexrl.per_seed([lexrl.grid_nav(5, map_seed=seed) for seed in (1, 2)])
+    worlds = lexrl.per_seed([lexrl.GridNav.generate(5, map_seed=seed) for seed in (1, 2)])
     jaxtyping.config.update("jaxtyping_disable", True)
     try:
         same(worlds, there_and_back(worlds))

@@ -11,7 +11,7 @@ from lexrl.runs import episodes
 ORDER = "min cost > max reward"
 CASES = {
     "cart-safe": (lexrl.LPPO(num_envs=4, num_steps=16, num_minibatches=2, networks=Networks(hidden_sizes=(8,))), ORDER),
-    "grid-nav": (lexrl.q_learning(tolerance=5.0), ORDER),  # many actions are as good as the best
+    "grid-nav": (lexrl.QLearning(tolerance=5.0), ORDER),  # many actions are as good as the best
     "CartPole-v1": (
         lexrl.PPO(num_envs=4, num_steps=16, num_minibatches=2, networks=Networks(hidden_sizes=(8,))),
         "max reward",
@@ -34,8 +34,8 @@ def test_the_same_episode(name):
 
 
 def test_worlds_that_cannot_be_drawn():
-    world = lexrl.random_world(num_states=4)
-    result = lexrl.train(lexrl.q_learning(), world, "max signal_1", seeds=1, total_timesteps=100, num_log_points=1)
+    world = lexrl.random_env(num_states=4)
+    result = lexrl.train(lexrl.QLearning(), world, "max signal_1", seeds=1, total_timesteps=100, num_log_points=1)
     with pytest.raises(InputError, match="FiniteWorld cannot be drawn"):
         episodes.episode(result.policies[0], world)
     with pytest.raises(InputError, match="Episode -1 cannot be"):

@@ -107,11 +107,11 @@ class TestTensorBoard:
         assert start.step == 200
 
     def test_writes_what_a_real_run_gives(self, tmp_path):
-        process = lexrl.random_momdp(momdp_seed=0, num_states=4, num_actions=2, num_signals=2)
-        world = lexrl.finite_world(process, max_episode_steps=10)
+        process = lexrl.MOMDP.random(momdp_seed=0, num_states=4, num_actions=2, num_signals=2)
+        world = lexrl.FiniteEnv(process, max_episode_steps=10)
         with logs(["tensorboard"], tmp_path, {}) as see:
             found = lexrl.train(
-                lexrl.q_learning(),
+                lexrl.QLearning(),
                 world,
                 "max signal_1 > min signal_2",
                 seeds=[3, 5],

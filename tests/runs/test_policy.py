@@ -24,10 +24,10 @@ def small(kind, **changes):
 
 
 CASES = {
-    "lppo": (lambda: small(lexrl.LPPO, num_minibatches=2), lambda: lexrl.cart_safe()),
-    "ldqn": (lambda: small(lexrl.LDQN), lambda: lexrl.cart_safe()),
-    "continuous": (lambda: small(lexrl.LA2C), lambda: lexrl.mountain_car_safe()),
-    "tabular": (lambda: lexrl.q_learning(tolerance=0.1), lambda: lexrl.grid_nav(5, map_seed=3)),
+    "lppo": (lambda: small(lexrl.LPPO, num_minibatches=2), lambda: lexrl.CartSafe()),
+    "ldqn": (lambda: small(lexrl.LDQN), lambda: lexrl.CartSafe()),
+    "continuous": (lambda: small(lexrl.LA2C), lambda: lexrl.MountainCarSafe()),
+    "tabular": (lambda: lexrl.QLearning(tolerance=0.1), lambda: lexrl.GridNav.generate(5, map_seed=3)),
 }
 
 
@@ -119,7 +119,7 @@ class TestFiles:
 )
 def test_wrong_observations(given, sentence):
     result = lexrl.train(
-        small(lexrl.LPPO, num_minibatches=2), lexrl.cart_safe(), ORDER, seeds=1, total_timesteps=64, num_log_points=1
+        small(lexrl.LPPO, num_minibatches=2), lexrl.CartSafe(), ORDER, seeds=1, total_timesteps=64, num_log_points=1
     )
     with pytest.raises(InputError, match=sentence):
         result.policies[0].predict(given)

@@ -29,8 +29,11 @@ def learners():
             lexrl.LDQN(num_envs=4, num_steps=4, buffer_size=640, learning_starts=64, hidden_sizes=(8,)),
             "cart-safe",
         ),
-        "double-q": (lexrl.double_q(tolerance=0.1), lexrl.grid_nav(5, map_seed=3)),
-        "per seed": (lexrl.q_learning(), lexrl.per_seed([lexrl.grid_nav(5, map_seed=seed) for seed in (1, 2, 3)])),
+        "double-q": (lexrl.DoubleQLearning(tolerance=0.1), lexrl.GridNav.generate(5, map_seed=3)),
+        "per seed": (
+            lexrl.QLearning(),
+            lexrl.per_seed([lexrl.GridNav.generate(5, map_seed=seed) for seed in (1, 2, 3)]),
+        ),
         "host": (lexrl.PPO(num_envs=2, num_steps=16, num_minibatches=2, networks=SMALL), "CartPole-v1"),
     }
 
@@ -257,13 +260,13 @@ class TestNames:
         assert run.env.observe_cos_sin
 
     def test_some_of_it_can_be_changed(self):
-        run = plan("lppo", "cart-safe", "max reward > min cost", seeds=3, steps=1000)
+        run = plan("lppo", "cart-safe", "max reward > min cost", seeds=3, total_timesteps=1000)
         assert (str(run.order), run.total_timesteps, run.seeds) == ("max reward > min cost", 1000, (0, 1, 2))
 
     @pytest.mark.parametrize(
         ("words", "sentence"),
         [
-            (("lppo", lexrl.cart_safe()), "is only named"),
+            (("lppo", lexrl.CartSafe()), "is only named"),
             (("lpo", "cart-safe"), "There is no preset 'tuned' for lpo on cart-safe"),
             ((lexrl.LPPO(), "cartsafe"), "There is no world 'cartsafe'; there are cart-safe"),
             ((lexrl.LPPO(), "gym:Nothing-v9"), "Gymnasium cannot make 'Nothing-v9'"),

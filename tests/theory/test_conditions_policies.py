@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl.momdp import momdp
+from lexrl.momdp import MOMDP
 from lexrl.schedules import Linear, Power
 from lexrl.tolerance import Absolute, Relative, Rounding, Tolerance
 
 ORDER = "max a > max b"
 # Two states that lead to each other; either action, one of which may also stay.
-RING = momdp(
+RING = MOMDP.from_arrays(
     [[[0.0, 1.0], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]],
     [[[1.0, 0.0], [0.0, 3.0]], [[0.0, 1.0], [2.0, 0.0]]],
     0.9,
@@ -91,7 +91,11 @@ class TestTheorem3:
     @pytest.mark.parametrize("algorithm", [lexrl.LA2C(), lexrl.LPPO()])
     @pytest.mark.parametrize(
         ("world", "order"),
-        [(RING, ORDER), (lexrl.grid_nav(3), "min cost > max reward"), (lexrl.cart_safe(), "min cost > max reward")],
+        [
+            (RING, ORDER),
+            (lexrl.GridNav.generate(3), "min cost > max reward"),
+            (lexrl.CartSafe(), "min cost > max reward"),
+        ],
     )
     def test_the_usual_settings_are_outside_and_say_why(self, algorithm, world, order):
         first, second = lexrl.check(algorithm, world, order)
@@ -129,8 +133,8 @@ class TestTheorem3:
 
     def test_rewards(self):
         assert theorem(learner(), "bounded")[1:] == ("holds", "at most 3")
-        assert theorem(learner(), "bounded", lexrl.finite_world(RING, reward_noise=0.1)).verdict == "fails"
-        assert theorem(learner(), "bounded", lexrl.cart_safe(), "max reward > min cost").verdict == "unknown"
+        assert theorem(learner(), "bounded", lexrl.FiniteEnv(RING, reward_noise=0.1)).verdict == "fails"
+        assert theorem(learner(), "bounded", lexrl.CartSafe(), "max reward > min cost").verdict == "unknown"
 
     @pytest.mark.parametrize(
         ("changes", "outside"),
@@ -301,9 +305,9 @@ class TestCorollaryOfLA2C:
 
     def test_finite(self):
         assert corollary(learner(), "finite")[1:] == ("holds", "2 states, 2 actions")
-        cart = corollary(learner(), "finite", lexrl.cart_safe(), "max reward > min cost")
+        cart = corollary(learner(), "finite", lexrl.CartSafe(), "max reward > min cost")
         assert cart.verdict == "fails"
-        shown = corollary(learner(), "finite", lexrl.grid_nav(3, one_hot=True), "min cost > max reward")
+        shown = corollary(learner(), "finite", lexrl.GridNav.generate(3, one_hot=True), "min cost > max reward")
         assert shown[1:] == ("holds", "9 states, 4 actions")  # states are finite, however they are shown
 
     @pytest.mark.parametrize(
@@ -320,7 +324,7 @@ class TestCorollaryOfLA2C:
     def test_irreducible(self):
         words = "each state leads to each"
         assert corollary(learner(), words).verdict == "holds"
-        trap = momdp(
+        trap = MOMDP.from_arrays(
             [[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]], np.zeros((2, 2, 2)), 0.9, objectives=["a", "b"]
         )
         one = corollary(learner(), words, trap)
@@ -332,17 +336,20 @@ class TestCorollaryOfLA2C:
         one = corollary(learner(), words, away)  # what is out of reach does not count
         assert one.verdict == "holds"
         assert "1 states that can be reached (of 2)" in one.evidence
-        cart = corollary(learner(), words, lexrl.cart_safe(), "max reward > min cost")
+        cart = corollary(learner(), words, lexrl.CartSafe(), "max reward > min cost")
         assert cart[1:] == ("unknown", "the process is not known")
 
     def test_a_state_that_is_left_for_ever(self):
-        process = momdp(
+        process = MOMDP.from_arrays(
             [[[0.0, 1.0]], [[0.0, 1.0]]], np.zeros((2, 2, 1)), 0.9, initial=[1.0, 0.0], objectives=["a", "b"]
         )
         assert corollary(learner(), "each state leads", process).verdict == "fails"
 
     def test_grids(self):
-        assert corollary(learner(), "each state leads", lexrl.grid_nav(5), "min cost > max reward").verdict == "holds"
+        assert (
+            corollary(learner(), "each state leads", lexrl.GridNav.generate(5), "min cost > max reward").verdict
+            == "holds"
+        )
 
     def test_linear_critics(self):
         words = "linear in features"
@@ -391,7 +398,7 @@ class TestCorollaryOfLA2C:
         assert one.evidence.startswith(shown)
 
     def test_features_of_what_is_not_numbered(self):
-        world, order = lexrl.grid_nav(3, one_hot=True), "min cost > max reward"
+        world, order = lexrl.GridNav.generate(3, one_hot=True), "min cost > max reward"
         for words in ("independent", "1 everywhere"):
             assert corollary(learner(), words, world, order)[1:] == ("unknown", "what a state looks like is not known")
         assert corollary(learner(nets={"use_bias": True}), "1 everywhere", world, order).verdict == "fails"
@@ -405,7 +412,7 @@ class TestCorollaryOfLA2C:
 
 class TestCorollaryOfLPPO:
     def test_all_but_what_the_library_cannot(self):
-        world = lexrl.cart_safe()
+        world = lexrl.CartSafe()
         _, second = lexrl.check(lppo(), world, "min cost > max reward")
         held = {one.text for one in second.conditions if one.verdict == "fails"}
         assert {text.split(":")[0] for text in held} == {
@@ -416,14 +423,16 @@ class TestCorollaryOfLPPO:
     def test_spaces(self):
         words = "compact"
         assert corollary(lppo(), "state space is compact")[1:] == ("holds", "Discrete(n=2), Discrete(n=2)")
-        shown = corollary(lppo(), "state space is " + words, lexrl.grid_nav(3, one_hot=True), "min cost > max reward")
+        shown = corollary(
+            lppo(), "state space is " + words, lexrl.GridNav.generate(3, one_hot=True), "min cost > max reward"
+        )
         assert shown.verdict == "holds"
-        cart = corollary(lppo(), "state space is " + words, lexrl.cart_safe(), "min cost > max reward")
+        cart = corollary(lppo(), "state space is " + words, lexrl.CartSafe(), "min cost > max reward")
         assert cart.verdict == "unknown"
 
     def test_continuous_actions(self):
         class Open:
-            spec = lexrl.cart_safe().spec._replace(action=lexrl.types.Box((1,), -1.0, 1.0))
+            spec = lexrl.CartSafe().spec._replace(action_space=lexrl.types.Box((1,), -1.0, 1.0))
 
         _, second = lexrl.check(learner(lexrl.LPPO), Open(), "min cost > max reward")
         assert condition(second, "state space").verdict == "fails"
@@ -456,7 +465,7 @@ class TestCorollaryOfLPPO:
 
     def test_density(self):
         assert corollary(lppo(), "hyperplane").verdict == "fails"
-        assert corollary(lppo(), "hyperplane", lexrl.cart_safe(), "min cost > max reward").verdict == "unknown"
+        assert corollary(lppo(), "hyperplane", lexrl.CartSafe(), "min cost > max reward").verdict == "unknown"
 
     def test_the_penalty(self):
         assert corollary(lppo(), "KL(pi || pi_old)").verdict == "holds"
@@ -490,9 +499,9 @@ class TestQNetworks:
         (only,) = lexrl.check(table, RING, ORDER)
         assert [one.verdict for one in only.conditions] == ["holds", "fails", "holds", "holds"]
         assert condition(only, "updates").evidence == "here: batches from a replay buffer, the Huber loss"
-        (only,) = lexrl.check(table, lexrl.grid_nav(3, one_hot=True), "min cost > max reward")
+        (only,) = lexrl.check(table, lexrl.GridNav.generate(3, one_hot=True), "min cost > max reward")
         assert "observations in Box" in only.conditions[0].evidence
-        (only,) = lexrl.check(table, lexrl.grid_nav(3), "min cost > max reward")
+        (only,) = lexrl.check(table, lexrl.GridNav.generate(3), "min cost > max reward")
         assert only.conditions[0].verdict == "holds"
 
     @pytest.mark.parametrize("algorithm", [lexrl.A2C(), lexrl.PPO(), lexrl.DQN(), lexrl.Random()])
@@ -531,7 +540,7 @@ class TestRatesThatContradictTheOrder:
         algorithm = lexrl.LA2C(dual=dual)
         with pytest.raises(lexrl.InputError, match=words):
             lexrl.check(algorithm, RING, ORDER)
-        spec = lexrl.finite_world(RING).spec
+        spec = lexrl.FiniteEnv(RING).spec
         with pytest.raises(lexrl.InputError, match=words):
             jax.eval_shape(lambda key: algorithm.init(spec, key), jax.random.key(0))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl.momdp import momdp
+from lexrl.momdp import MOMDP
 from lexrl.schedules import Linear, Power, glie
 from lexrl.tolerance import Absolute, Adaptive, Relative
 from lexrl.types import Box
@@ -15,10 +15,10 @@ from lexrl.types import Box
 ORDER = "max a > max b"
 # One state that leads to itself: values are r / (1 - gamma), and gaps between actions are gaps between rewards.
 # Objective a leaves actions 0 and 1 (gap 0.6), objective b then leaves action 1 (gap 0.25).
-LOOP = momdp(np.ones((1, 3, 1)), [[[1.0, 1.0, 0.4]], [[0.0, 0.25, 9.0]]], 0.5, objectives=["a", "b"])
+LOOP = MOMDP.from_arrays(np.ones((1, 3, 1)), [[[1.0, 1.0, 0.4]], [[0.0, 0.25, 9.0]]], 0.5, objectives=["a", "b"])
 
 
-def learner(rule=lexrl.q_learning, **changes):
+def learner(rule=lexrl.QLearning, **changes):
     """By default, everything the theorems ask for."""
     given = {"alpha": "n^-0.7", "exploration": lexrl.EpsilonGreedy(glie()), "tolerance": 0.1, "gamma": 0.5}
     return rule(**(given | changes))
@@ -45,25 +45,27 @@ def chain(n=4, gamma=1.0, back=False, initial=None, terminal=True):
     rewards = np.zeros((2, n, 2))
     rewards[:, :, 1] = 1.0
     first = np.eye(n)[0] if initial is None else initial
-    return momdp(rows, rewards, gamma, terminal=[n - 1] if terminal else None, initial=first, objectives=["a", "b"])
+    return MOMDP.from_arrays(
+        rows, rewards, gamma, terminal=[n - 1] if terminal else None, initial=first, objectives=["a", "b"]
+    )
 
 
 class TestAllInOrder:
-    @pytest.mark.parametrize("rule", [lexrl.q_learning, lexrl.sarsa, lexrl.expected_sarsa])
+    @pytest.mark.parametrize("rule", [lexrl.QLearning, lexrl.Sarsa, lexrl.ExpectedSarsa])
     def test_theorem_1_and_the_proposition(self, rule):
         convergence, proposition = found(learner(rule))
         assert (convergence.name, convergence.verdict) == ("Theorem 1", "holds")
         assert (proposition.name, proposition.verdict) == ("Proposition 1", "holds")
 
     def test_theorem_2(self):
-        convergence, proposition = found(learner(lexrl.double_q))
+        convergence, proposition = found(learner(lexrl.DoubleQLearning))
         assert (convergence.name, convergence.verdict) == ("Theorem 2 (Double Q-learning)", "holds")
         assert proposition.verdict == "fails"  # it does not speak of Double Q-learning
         assert condition(proposition, "a rule and a bandit").verdict == "fails"
         assert "double-q" in condition(proposition, "a rule and a bandit").evidence
 
     def test_the_usual_settings_are_outside(self):
-        convergence, proposition = found(lexrl.q_learning())
+        convergence, proposition = found(lexrl.QLearning())
         assert convergence.verdict == proposition.verdict == "fails"
 
     def test_the_weakest_condition_decides(self):
@@ -106,7 +108,7 @@ class TestFinite:
         class Open(eqx.Module):
             @property
             def spec(self):
-                return lexrl.grid_nav(3).spec._replace(observation=Box((4,)))
+                return lexrl.GridNav.generate(3).spec._replace(observation_space=Box((4,)))
 
         convergence, proposition = lexrl.check(learner(), Open(), "min cost > max reward")
         assert condition(convergence, "finite").verdict == "fails"
@@ -117,7 +119,7 @@ class TestFinite:
         assert proposition.promise.endswith("at most tau_i / (1 - gamma_i), for the first two objectives")
 
     def test_positions_shown_as_vectors_are_not_a_table(self):
-        convergence, _ = lexrl.check(learner(), lexrl.grid_nav(3, one_hot=True), "min cost > max reward")
+        convergence, _ = lexrl.check(learner(), lexrl.GridNav.generate(3, one_hot=True), "min cost > max reward")
         assert condition(convergence, "finite").verdict == "fails"
 
 
@@ -127,10 +129,10 @@ class TestBounded:
         assert condition(found(learner(), order="max a")[0], "bounded")[1:] == ("holds", "at most 1")
 
     def test_noise(self):
-        noisy = condition(found(learner(), lexrl.finite_world(LOOP, reward_noise=0.1))[0], "bounded")
+        noisy = condition(found(learner(), lexrl.FiniteEnv(LOOP, reward_noise=0.1))[0], "bounded")
         assert noisy.verdict == "fails"
         assert "Gaussian noise is unbounded" in noisy.evidence
-        assert condition(found(learner(), lexrl.finite_world(LOOP))[0], "bounded").verdict == "holds"
+        assert condition(found(learner(), lexrl.FiniteEnv(LOOP))[0], "bounded").verdict == "holds"
 
 
 class TestDiscounts:
@@ -145,7 +147,7 @@ class TestDiscounts:
 
     def test_a_world_has_the_learners(self):
         """In the order of the objectives, which here turns the world's around."""
-        world = lexrl.finite_world(LOOP)
+        world = lexrl.FiniteEnv(LOOP)
         _, proposition = found(learner(gamma=(0.75, 0.5), tolerance=0.1), world, "max b > max a")
         assert condition(proposition, self.WORDS).evidence == "gamma is at most 0.75"
         assert "b by at most 0.4, a by at most 0.2" in proposition.promise
@@ -168,7 +170,7 @@ class TestDiscounts:
 
     def test_the_wrong_number_of_them(self):
         with pytest.raises(lexrl.InputError, match="3 entries for 2 objectives"):
-            found(learner(gamma=(0.5, 0.5, 0.5)), lexrl.finite_world(LOOP))
+            found(learner(gamma=(0.5, 0.5, 0.5)), lexrl.FiniteEnv(LOOP))
 
 
 class TestLearningRates:
@@ -204,7 +206,7 @@ class TestExploration:
         assert condition(convergence, "becomes greedy")[1:] == ("holds", "the temperature is n^-1")
         assert convergence.verdict == "unknown"
         assert condition(proposition, "a rule and a bandit").verdict == "fails"  # q-learning with epsilon-greedy only
-        _, proposition = found(learner(lexrl.sarsa, exploration=lexrl.Softmax(0.1)))
+        _, proposition = found(learner(lexrl.Sarsa, exploration=lexrl.Softmax(0.1)))
         assert condition(proposition, "a rule and a bandit").verdict == "holds"
         assert condition(proposition, "becomes greedy")[1:] == ("fails", "the temperature is 0.1")
 
@@ -220,7 +222,7 @@ class TestExploration:
     def test_what_comes_after_the_end_is_out_of_reach(self):
         rows = np.zeros((3, 1, 3))
         rows[0, 0, 1] = rows[1, 0, 2] = rows[2, 0, 2] = 1
-        process = momdp(rows, np.ones((1, 3, 1)), 0.9, terminal=[1], initial=[1, 0, 0], objectives=["a"])
+        process = MOMDP.from_arrays(rows, np.ones((1, 3, 1)), 0.9, terminal=[1], initial=[1, 0, 0], objectives=["a"])
         assert (
             "1 states cannot be reached" in condition(found(learner(), process, "max a")[0], "tried for ever").evidence
         )
@@ -228,17 +230,17 @@ class TestExploration:
     def test_an_end_that_is_never_met(self):
         rows = np.zeros((2, 1, 2))
         rows[:, 0, 0] = 1
-        process = momdp(rows, np.ones((1, 2, 1)), 0.9, terminal=[1], initial=[1, 0], objectives=["a"])
+        process = MOMDP.from_arrays(rows, np.ones((1, 2, 1)), 0.9, terminal=[1], initial=[1, 0], objectives=["a"])
         assert condition(found(learner(), process, "max a")[0], "tried for ever").verdict == "holds"
 
     @pytest.mark.parametrize(("max_steps", "verdict"), [(1, "fails"), (2, "fails")])
     def test_states_too_far_away(self, max_episode_steps, verdict):
-        world = lexrl.finite_world(chain(4, gamma=0.9), max_episode_steps=max_episode_steps)
+        world = lexrl.FiniteEnv(chain(4, gamma=0.9), max_episode_steps=max_episode_steps)
         assert condition(found(learner(), world)[0], "tried for ever").verdict == verdict
 
     def test_states_just_near_enough(self):
         """From state 0, two steps lead to state 2, where a third is the last that is taken."""
-        world = lexrl.finite_world(chain(4, gamma=0.9), max_episode_steps=3)
+        world = lexrl.FiniteEnv(chain(4, gamma=0.9), max_episode_steps=3)
         assert condition(found(learner(), world)[0], "tried for ever").verdict == "holds"
 
 
@@ -281,13 +283,13 @@ class TestToleranceAgainstTheGap:
     def test_the_largest_over_the_states(self):
         """Values 1, 2 and 10 in three states apart: a tenth of the last is larger than what its actions differ by."""
         rows = np.repeat(np.eye(3)[:, None, :], 2, axis=1)
-        process = momdp(rows, [[[0.5, 0.0], [1.0, 0.0], [5.0, 4.2]]], 0.5, objectives=["a"])
+        process = MOMDP.from_arrays(rows, [[[0.5, 0.0], [1.0, 0.0], [5.0, 4.2]]], 0.5, objectives=["a"])
         one = condition(found(learner(tolerance="10%"), process, "max a")[0], "0 < tau_B <")
         assert (one.verdict, one.evidence) == ("fails", "a: 1 against 0.5")
         one = condition(found(learner(tolerance="4%"), process, "max a")[0], "0 < tau_B <")
         assert (one.verdict, one.evidence) == ("holds", "a: 0.4 against 0.5")
 
-    @pytest.mark.parametrize("rule", [lexrl.q_learning, lexrl.double_q])
+    @pytest.mark.parametrize("rule", [lexrl.QLearning, lexrl.DoubleQLearning])
     def test_the_updates_own(self, rule):
         convergence, _ = found(learner(rule, update_tolerance=0.3))
         assert condition(convergence, "0 < tau_B <").verdict == "holds"
@@ -297,7 +299,7 @@ class TestToleranceAgainstTheGap:
         assert condition(convergence, "0 < tau_Q <").verdict == "holds"
 
     def test_rules_without_one(self):
-        for algorithm in (learner(), learner(lexrl.sarsa, update_tolerance=9.0)):
+        for algorithm in (learner(), learner(lexrl.Sarsa, update_tolerance=9.0)):
             assert not [one for one in found(algorithm)[0].conditions if "tau_Q" in one.text]
 
     def test_gabor_has_none(self):
@@ -327,7 +329,7 @@ class TestTheProposition:
         one = condition(proposition, "tau_Q <= tau_B")
         assert (one.verdict, one.evidence) == (verdict, shown)
 
-    @pytest.mark.parametrize("rule", [lexrl.sarsa, lexrl.expected_sarsa])
+    @pytest.mark.parametrize("rule", [lexrl.Sarsa, lexrl.ExpectedSarsa])
     def test_rules_without_a_tolerance_of_their_own(self, rule):
         _, proposition = found(learner(rule, update_tolerance=9.0))
         assert condition(proposition, "tau_Q <= tau_B").verdict == "holds"
@@ -358,7 +360,9 @@ class TestTheProposition:
         assert proposition.promise.endswith("for the first two objectives")
 
     def test_nothing_is_promised_for_the_third(self):
-        process = momdp(np.ones((1, 2, 1)), np.arange(6.0).reshape(3, 1, 2), 0.5, objectives=["a", "b", "c"])
+        process = MOMDP.from_arrays(
+            np.ones((1, 2, 1)), np.arange(6.0).reshape(3, 1, 2), 0.5, objectives=["a", "b", "c"]
+        )
         _, proposition = found(learner(), process, "max a > max b > max c")
         assert "a by at most 0.2, b by at most 0.2 (" in proposition.promise
         assert "c by" not in proposition.promise
@@ -373,7 +377,7 @@ class TestTheProposition:
 
 def test_grids():
     """With a hand that slips every policy ends; with one that does not, one can walk in circles for ever."""
-    slips = lexrl.grid_nav(4, slip_probability=0.1)
+    slips = lexrl.GridNav.generate(4, slip_probability=0.1)
     convergence, _ = lexrl.check(learner(gamma=0.9), slips, "min cost > max reward")
     for words in ("finite", "bounded", "gamma", "learning rates", "tried for ever", "becomes greedy"):
         assert condition(convergence, words).verdict == "holds", words
@@ -396,7 +400,7 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, ta
     """Staying pays (1, 0), leaving (5, 100) and ends: a policy that leaves supports itself if tau >= (1 - 0.9) * 5."""
     stay_or_leave = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     rewards = [[[1.0, 5.0], [0.0, 0.0]], [[0.0, 100.0], [0.0, 0.0]]]
-    process = lexrl.momdp(stay_or_leave, rewards, 0.9, terminal=[1], objectives=("first", "second"))
+    process = lexrl.MOMDP.from_arrays(stay_or_leave, rewards, 0.9, terminal=[1], objectives=("first", "second"))
     learner = lexrl.Tabular(rule=rule, gamma=0.9, alpha="n^-0.7", exploration="epsilon 1/n", tolerance=tau)
     theorem = lexrl.check(learner, process, "max first > max second")[0]
     assert theorem.verdict == verdict, str(theorem)

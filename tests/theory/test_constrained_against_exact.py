@@ -53,7 +53,9 @@ def layered(seed):
             rewards[:, state, action] = rng.uniform(0, 1) + 0.7 * cost, cost
     transitions[END, :, END] = 1
     first = np.repeat([1 / WIDTH, 0], [WIDTH, END + 1 - WIDTH])
-    return lexrl.momdp(transitions, rewards, 1.0, initial=first, terminal=[END], objectives=("reward", "cost"))
+    return lexrl.MOMDP.from_arrays(
+        transitions, rewards, 1.0, initial=first, terminal=[END], objectives=("reward", "cost")
+    )
 
 
 def most_reward(process, spent, allowed):
@@ -70,7 +72,7 @@ def worth(process, policy, spent):
 
 
 def trained(algorithms, seeds, first, updates=UPDATES, block=384):
-    worlds = lexrl.per_seed([lexrl.finite_world(layered(seed), max_episode_steps=LAYERS + 1) for seed in seeds])
+    worlds = lexrl.per_seed([lexrl.FiniteEnv(layered(seed), max_episode_steps=LAYERS + 1) for seed in seeds])
     numbers = range(first, first + len(seeds))
     result = lexrl.train(algorithms, worlds, ORDER, seeds=numbers, total_timesteps=block * updates, num_log_points=1)
     assert not result.faults
@@ -144,7 +146,7 @@ def with_spending(process, risk):
     first[:, 0] = process.initial
     size = n * kinds
     ends = [END * kinds + spent for spent in range(kinds)]
-    return lexrl.momdp(
+    return lexrl.MOMDP.from_arrays(
         transitions.reshape(size, ACTIONS, size), rewards.reshape(2, size, ACTIONS), 1.0, initial=first.ravel(),
         terminal=ends, objectives=("reward", "risk"),
     )  # fmt: skip

@@ -31,7 +31,7 @@ def cases(m):
     """Processes, their exact solutions, and half their gaps."""
     found = []
     for seed in SEEDS[m]:
-        process = lexrl.random_momdp(
+        process = lexrl.MOMDP.random(
             seed, STATES, ACTIONS, m, gamma=GAMMA, num_successors=3, tie_fraction=TIES[m], episodic=True
         )  # fmt: skip
         solution = lexrl.solve(process, order(m))
@@ -63,7 +63,7 @@ def learned(m):
         )
         for _, _, tau in cases(m)
     ]
-    worlds = lexrl.per_seed([lexrl.finite_world(process) for process, _, _ in cases(m)])
+    worlds = lexrl.per_seed([lexrl.FiniteEnv(process) for process, _, _ in cases(m)])
     result = lexrl.train(algorithms, worlds, order(m), seeds=range(50, 54), total_timesteps=STEPS, num_log_points=1)
     assert not result.faults
     values = [

@@ -18,7 +18,7 @@ SEEDS = range(12)
 
 
 def train(algorithms, processes, steps):
-    worlds = lexrl.per_seed([lexrl.finite_world(process, reward_noise=0.1) for process in processes])
+    worlds = lexrl.per_seed([lexrl.FiniteEnv(process, reward_noise=0.1) for process in processes])
     order = ORDER if processes[0].n_objectives == 3 else ORDER.rpartition(" > ")[0]
     result = lexrl.train(algorithms, worlds, order, seeds=len(processes), total_timesteps=steps, num_log_points=1)
     assert not result.faults
@@ -30,10 +30,10 @@ def learned():
     """Random worlds with arbitrary, mostly large tolerances: losses `J* - J` and tolerances, `[worlds, M]` each."""
     rng = np.random.default_rng(0)
     taus = 10 ** rng.uniform(-1.5, 0.3, (len(SEEDS), 3))
-    processes = [lexrl.random_momdp(seed, 5, 3, 3, gamma=GAMMA, num_successors=3, tie_fraction=0.3) for seed in SEEDS]
+    processes = [lexrl.MOMDP.random(seed, 5, 3, 3, gamma=GAMMA, num_successors=3, tie_fraction=0.3) for seed in SEEDS]
     bandit = lexrl.EpsilonGreedy(glie(1000.0))
     algorithms = [
-        lexrl.q_learning(gamma=GAMMA, alpha=Power(0.7), exploration=bandit, tolerance=tuple(map(float, tau)))
+        lexrl.QLearning(gamma=GAMMA, alpha=Power(0.7), exploration=bandit, tolerance=tuple(map(float, tau)))
         for tau in taus
     ]
     policies = train(algorithms, processes, 400_000)
@@ -60,11 +60,11 @@ def test_the_tolerances_were_large_enough_to_cost_something(learned):
 
 def test_the_bound_is_nearly_reached_and_switches_with_the_tolerance():
     # One state that loops: the first action pays (1, 0), the second (0, 1). A tolerance above 1 gives it all away.
-    process = lexrl.momdp(np.ones((1, 2, 1)), [[[1.0, 0.0]], [[0.0, 1.0]]], GAMMA)
+    process = lexrl.MOMDP.from_arrays(np.ones((1, 2, 1)), [[[1.0, 0.0]], [[0.0, 1.0]]], GAMMA)
     taus = (1.1, 0.9)
     bandit = lexrl.EpsilonGreedy(glie(1000.0))
     algorithms = [
-        lexrl.q_learning(gamma=GAMMA, alpha=Power(0.7), exploration=bandit, tolerance=(tau, 0.5), initial_q=0.0)
+        lexrl.QLearning(gamma=GAMMA, alpha=Power(0.7), exploration=bandit, tolerance=(tau, 0.5), initial_q=0.0)
         for tau in taus
     ]
     policies = train(algorithms, [process] * 2, 100_000)

@@ -95,7 +95,7 @@ class Case(NamedTuple):
 
 @functools.cache
 def case(m, seed):
-    process = lexrl.random_momdp(seed, 8, 3, m, tie_fraction=0.5, episodic=True, gamma=GAMMA, num_successors=3)
+    process = lexrl.MOMDP.random(seed, 8, 3, m, tie_fraction=0.5, episodic=True, gamma=GAMMA, num_successors=3)
     solution = lexrl.solve(process, ORDERS[m])
     gaps = exact.action_gaps(solution).deciding
     assert np.isfinite(gaps).all(), "every objective must have something to decide"
@@ -137,7 +137,7 @@ def learned(plan):
     kinds |= {("slack", seed): case(plan.m, seed).stake * (SLACK, STRICT) for seed in plan.generous}
     keys = [key for key in kinds for _ in range(LEARNERS_EACH)]
     algorithms = [learner(plan, kinds[key]) for key in keys]
-    worlds = lexrl.per_seed([lexrl.finite_world(case(plan.m, seed).process) for _, seed in keys])
+    worlds = lexrl.per_seed([lexrl.FiniteEnv(case(plan.m, seed).process) for _, seed in keys])
     seeds = range(FIRST_SEED, FIRST_SEED + len(keys))
     result = lexrl.train(algorithms, worlds, ORDERS[plan.m], seeds=seeds, total_timesteps=plan.steps, num_log_points=1)
     assert not result.faults

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lexrl.exact import iteration, solve
-from lexrl.momdp import momdp, random_momdp
+from lexrl.momdp import MOMDP
 
 SEEDS = range(300)
 
@@ -24,7 +24,7 @@ def draw(seed):
     """A small world, its order and arbitrary tolerances, from small to large."""
     rng = np.random.default_rng(seed)
     gamma = float(rng.choice([0.5, 0.9, 0.99]))
-    world = random_momdp(seed, int(rng.integers(2, 8)), int(rng.integers(2, 5)), 3, gamma=gamma, tie_fraction=0.3)
+    world = MOMDP.random(seed, int(rng.integers(2, 8)), int(rng.integers(2, 5)), 3, gamma=gamma, tie_fraction=0.3)
     return world, "max signal_1 > max signal_2 > max signal_3", tuple(10 ** rng.uniform(-3, 0.5, 3)), gamma
 
 
@@ -44,7 +44,7 @@ def test_the_bound_holds_for_every_admissible_policy(chunk):
 @pytest.mark.parametrize("delta", [0.25, 3.0])
 def test_the_bound_is_tight(gamma, delta):
     # One state that loops; one action pays delta, the other nothing. Tolerance delta admits always choosing the other.
-    world = momdp(np.ones((1, 2, 1)), np.array([[[delta, 0.0]]]), gamma)
+    world = MOMDP.from_arrays(np.ones((1, 2, 1)), np.array([[[delta, 0.0]]]), gamma)
     solution = solve(world, tolerance=delta)
     assert solution.sets[-1].all()
     loss = solve(world).returns[0] - worst_return(world, 0, solution.sets[-1])
@@ -55,7 +55,7 @@ def test_the_bound_is_tight(gamma, delta):
 def test_nothing_holds_for_the_third_objective(size):
     # The tolerance on objective 1 lets in an action that objective 2 prefers; the one objective 3 lived on is gone.
     gamma, tau = 0.9, 0.1
-    world = momdp(np.ones((1, 2, 1)), np.array([[[tau, 0.0]], [[0.0, 1.0]], [[size, 0.0]]]), gamma)
+    world = MOMDP.from_arrays(np.ones((1, 2, 1)), np.array([[[tau, 0.0]], [[0.0, 1.0]], [[size, 0.0]]]), gamma)
     order = "max signal_1 > max signal_2 > max signal_3"
     loss = solve(world, order).returns - solve(world, order, tolerance=tau).returns
     np.testing.assert_allclose(loss, [tau / (1 - gamma), -1 / (1 - gamma), size / (1 - gamma)])

@@ -83,14 +83,14 @@ def cases(family, m):
         for place, seed in enumerate(seeds):
             episodic = kind == "episodic"
             gamma = 1.0 if episodic else GAMMAS[:m]
-            process = lexrl.random_momdp(
+            process = lexrl.MOMDP.random(
                 seed, family.states, 3, m, gamma=gamma, num_successors=3, tie_fraction=0.5, episodic=episodic
             )
             solution = lexrl.solve(process, ORDERS[m])
             gaps = exact.action_gaps(solution).deciding
             assert np.isfinite(gaps).all(), "every objective must have something to decide"
             assert gaps.min() >= least
-            world = lexrl.finite_world(process, reward_noise=0.2 * (place % 2))
+            world = lexrl.FiniteEnv(process, reward_noise=0.2 * (place % 2))
             found.append(Case(f"{kind} {seed}", process, world, solution, gaps))
     return found
 
@@ -214,14 +214,14 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_gap(rule, tau, stays)
     # where tau < (1 - gamma) * gap = 0.5, since a policy within tau of its own best is within tau / (1 - gamma) of the
     # optimum. Q-learning never looks at what lower objectives do, so its Q_1 is right whatever the tolerance.
     stay_or_leave = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
-    process = lexrl.momdp(stay_or_leave, [[[1.0, 5.0], [0, 0]], [[0.0, 100.0], [0, 0]]], 0.9, terminal=[1])
+    process = lexrl.MOMDP.from_arrays(stay_or_leave, [[[1.0, 5.0], [0, 0]], [[0.0, 100.0], [0, 0]]], 0.9, terminal=[1])
     gaps = exact.action_gaps(lexrl.solve(process, ORDERS[2]))
     np.testing.assert_allclose(gaps.literal, [5.0, 100.0])
     np.testing.assert_allclose(gaps.deciding, [5.0, np.inf])
     np.testing.assert_array_equal(self_supporting(process, (tau, tau)), [[0]] if tau < 0.5 else [[0], [1]])
     algorithm = lexrl.Tabular(rule, 0.9, ALPHA, lexrl.EpsilonGreedy(glie(30.0)), tolerance=tau)
     result = lexrl.train(
-        algorithm, lexrl.finite_world(process), ORDERS[2], seeds=3, total_timesteps=100_000, num_log_points=1
+        algorithm, lexrl.FiniteEnv(process), ORDERS[2], seeds=3, total_timesteps=100_000, num_log_points=1
     )
     for seed in range(3):
         np.testing.assert_array_equal(algorithm.sets(result.agent(seed))[0, -1], [stays, not stays])

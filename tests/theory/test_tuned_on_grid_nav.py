@@ -19,7 +19,7 @@ SAFE = "min cost > max reward"
 )
 def test_the_safest_policy_of_a_large_grid(name):
     tuned = preset(name, "grid-nav")
-    world = lexrl.grid_nav(map_seed=22)
+    world = lexrl.GridNav.generate(map_seed=22)
     result = lexrl.train(tuned.algorithm, world, SAFE, seeds=2, total_timesteps=tuned.steps, num_log_points=2)
     process = world.momdp(0.95)
     least = -exact.solve(process, SAFE).returns[0]
@@ -33,7 +33,7 @@ def test_the_safest_policy_of_a_large_grid(name):
 @pytest.mark.slow
 def test_what_a_slack_buys():
     slacks = (0.25, 0.5, 1.0)
-    world = lexrl.grid_nav(size=8, map_seed=3, max_episode_steps=100)
+    world = lexrl.GridNav.generate(size=8, map_seed=3, max_episode_steps=100)
     tuned = preset("lppo", "grid-nav")
     process = world.momdp(0.95)
     rewards = []

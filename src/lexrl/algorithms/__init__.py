@@ -15,14 +15,14 @@ from lexrl.algorithms.random import Random
 from lexrl.algorithms.rcpo import RCPO
 from lexrl.algorithms.single_objective import SingleObjective
 from lexrl.algorithms.tabular import (
+    DoubleQLearning,
     EpsilonGreedy,
+    ExpectedSarsa,
+    QLearning,
+    Sarsa,
     Softmax,
     Tabular,
-    double_q,
-    expected_sarsa,
     gabor,
-    q_learning,
-    sarsa,
 )
 from lexrl.algorithms.var_ac import VaRAC
 
@@ -35,19 +35,19 @@ __all__ = [
     "PPO",
     "RCPO",
     "ApproPO",
+    "DoubleQLearning",
     "EpsilonGreedy",
+    "ExpectedSarsa",
     "Networks",
     "PIDLagrangian",
     "PPOLagrangian",
     "Projection",
+    "QLearning",
     "Random",
+    "Sarsa",
     "SingleObjective",
     "Softmax",
     "Tabular",
     "VaRAC",
-    "double_q",
-    "expected_sarsa",
     "gabor",
-    "q_learning",
-    "sarsa",
 ]

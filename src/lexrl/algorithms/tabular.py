@@ -87,7 +87,7 @@ class State(NamedTuple):
 
 
 class Tabular(eqx.Module):
-    """A tabular lexicographic learner; `q_learning(...)` and its siblings below set the rule."""
+    """A tabular lexicographic learner; `QLearning(...)` and its siblings below set the rule."""
 
     rule: tyro.conf.Suppress[Rule] = eqx.field(static=True, default="q-learning")
     """Which update rule; on the command line the name of the algorithm says it."""
@@ -223,22 +223,22 @@ class Tabular(eqx.Module):
         )
 
 
-def q_learning(**settings: Any) -> Tabular:
+def QLearning(**settings: Any) -> Tabular:
     """Lexicographic Q-learning."""
     return Tabular(rule="q-learning", **settings)
 
 
-def sarsa(**settings: Any) -> Tabular:
+def Sarsa(**settings: Any) -> Tabular:
     """Lexicographic SARSA."""
     return Tabular(rule="sarsa", **settings)
 
 
-def expected_sarsa(**settings: Any) -> Tabular:
+def ExpectedSarsa(**settings: Any) -> Tabular:
     """Lexicographic Expected SARSA."""
     return Tabular(rule="expected-sarsa", **settings)
 
 
-def double_q(**settings: Any) -> Tabular:
+def DoubleQLearning(**settings: Any) -> Tabular:
     """Lexicographic Double Q-learning."""
     return Tabular(rule="double-q", **settings)
 

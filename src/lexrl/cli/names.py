@@ -18,20 +18,20 @@ from lexrl.algorithms import (
     PPO,
     RCPO,
     ApproPO,
+    DoubleQLearning,
+    ExpectedSarsa,
     PPOLagrangian,
     Projection,
+    QLearning,
     Random,
+    Sarsa,
     VaRAC,
-    double_q,
-    expected_sarsa,
     gabor,
-    q_learning,
-    sarsa,
 )
 from lexrl.algorithms.tabular import Bandit, as_bandit
 from lexrl.constraints import Box, Chance, ConvexSet, Limit, as_box
 from lexrl.dual import Schedules, as_schedules
-from lexrl.envs import GymEnv, gym_world
+from lexrl.envs import GymEnv
 from lexrl.envs.named import WORLDS, in_gymnasium, kind
 from lexrl.errors import InputError
 from lexrl.presets import Preset
@@ -39,10 +39,10 @@ from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Tolerances, as_tolerance
 
 ALGORITHMS: dict[str, Callable[[], Any]] = {
-    "q-learning": q_learning,
-    "sarsa": sarsa,
-    "expected-sarsa": expected_sarsa,
-    "double-q": double_q,
+    "q-learning": QLearning,
+    "sarsa": Sarsa,
+    "expected-sarsa": ExpectedSarsa,
+    "double-q": DoubleQLearning,
     "gabor": gabor,
     "ldqn": LDQN,
     "la2c": LA2C,
@@ -110,7 +110,7 @@ def _outside(word: str, name: str) -> Any:
             max_steps: length of an episode; by default the environment's own limit.
             numbered: observations of whole numbers become one number each, so that tables can be learned.
         """
-        return gym_world(name, max_episode_steps, discrete_observations=discrete_observations)
+        return GymEnv(name, max_episode_steps, discrete_observations=discrete_observations)
 
     return Annotated[GymEnv, tyro.conf.subcommand(word, constructor=build, description=f"Gymnasium's {name}.")]
 

@@ -11,16 +11,19 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs.cart_safe import FORCE, TRACK, euler
-from lexrl.errors import InputError
-from lexrl.types import Box, Discrete, Spec, Step
+from lexrl.types import Box, Discrete, Spec, Step, require_episode
 
 LEAN = np.float32(12 * np.pi / 180)
 
 
 class CartPole(eqx.Module):
-    """The world; build it with `cart_pole(...)`. Its state is what it shows: place, speed, angle, rate."""
+    """Keep a pole upright on a cart."""
 
-    max_episode_steps: int = eqx.field(static=True)
+    max_episode_steps: int = eqx.field(static=True, default=500)
+    """Length of an episode."""
+
+    def __check_init__(self):
+        require_episode(self.max_episode_steps)
 
     @property
     def spec(self) -> Spec:
@@ -34,14 +37,3 @@ class CartPole(eqx.Module):
         body = euler(state, jnp.where(action == 1, FORCE, -FORCE))
         ended = (jnp.abs(body[0]) > TRACK) | (jnp.abs(body[2]) > LEAN)
         return Step(body, body, jnp.ones(1), jnp.where(ended, 0.0, 1.0))
-
-
-def cart_pole(max_episode_steps: int = 500) -> CartPole:
-    """Keep a pole upright on a cart.
-
-    Args:
-        max_steps: length of an episode.
-    """
-    if max_episode_steps < 1:
-        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
-    return CartPole(max_episode_steps)

@@ -23,8 +23,7 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from lexrl.envs import drawing
-from lexrl.errors import InputError
-from lexrl.types import Box, Discrete, Spec, Step
+from lexrl.types import Box, Discrete, Spec, Step, require_episode
 
 CART_MASS, POLE_MASS, HALF_LENGTH, GRAVITY, FORCE, SECONDS = 1.0, 0.1, 0.5, 9.8, 10.0, 0.02
 SAFE, TRACK = 1.0, 2.4
@@ -41,12 +40,20 @@ class State(NamedTuple):
 
 
 class CartSafe(eqx.Module):
-    """The world; build it with `cart_safe(...)`."""
+    """Swing a pole up from a cart, and keep the cart where it is safe."""
 
-    charge_remaining: bool = eqx.field(static=True)
-    observe_cos_sin: bool = eqx.field(static=True)
-    max_episode_steps: int = eqx.field(static=True)
+    charge_remaining: bool = eqx.field(static=True, default=True)
+    """When the cart leaves the track, charge the remaining steps as cost."""
+    observe_cos_sin: bool = eqx.field(static=True, default=False)
+    """Observe the angle as cosine and sine instead of a number that jumps."""
+    max_episode_steps: int = eqx.field(static=True, default=300)
+    """Length of an episode."""
     effort_signal: bool = eqx.field(static=True, default=False)
+    """A third signal, the number of changes of direction; the previous push is then observed as -1, 0 (none yet) or
+    +1."""
+
+    def __check_init__(self):
+        require_episode(self.max_episode_steps)
 
     @property
     def spec(self) -> Spec:
@@ -93,28 +100,3 @@ def euler(body: Float[Array, " 4"], force: Array) -> Float[Array, " 4"]:
     turn = (GRAVITY * sine - push * cosine) / (HALF_LENGTH * (4 / 3 - POLE_MASS * cosine**2 / mass))
     pull = push - POLE_MASS * HALF_LENGTH * turn * cosine / mass
     return jnp.stack([place + SECONDS * speed, speed + SECONDS * pull, angle + SECONDS * rate, rate + SECONDS * turn])
-
-
-def cart_safe(
-    charge_remaining: bool = True,
-    observe_cos_sin: bool = False,
-    max_episode_steps: int = 300,
-    effort_signal: bool = False,
-) -> CartSafe:
-    """Swing a pole up from a cart, and keep the cart where it is safe.
-
-    Args:
-        charge_rest: when the cart leaves the track, charge the steps that were left as cost.
-        trigonometric: show the angle as cosine and sine instead of a number that jumps.
-        max_steps: length of an episode.
-        effort_signal: a third signal, the number of changes of direction; the previous push is then observed as -1, 0
-            (none yet) or +1.
-    """
-    if max_episode_steps < 1:
-        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
-    return CartSafe(
-        charge_remaining=charge_remaining,
-        observe_cos_sin=observe_cos_sin,
-        max_episode_steps=max_episode_steps,
-        effort_signal=effort_signal,
-    )

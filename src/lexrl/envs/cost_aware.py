@@ -32,8 +32,8 @@ class CostAwareObservation(eqx.Module):
     def spec(self) -> Spec:
         inner = self.world.spec
         if isinstance(inner.observation_space, Discrete):
-            return inner._replace(observation=Discrete(inner.observation_space.n * int(np.prod(self.counts))))
-        return inner._replace(observation=Box((inner.observation_space.shape[0] + len(self.names),)))
+            return inner._replace(observation_space=Discrete(inner.observation_space.n * int(np.prod(self.counts))))
+        return inner._replace(observation_space=Box((inner.observation_space.shape[0] + len(self.names),)))
 
     def reset(self, key: Array) -> tuple[Any, Array]:
         state, obs = self.world.reset(key)

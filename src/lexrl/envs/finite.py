@@ -12,7 +12,7 @@ from jax import Array
 from lexrl.backend import once
 from lexrl.errors import InputError
 from lexrl.momdp import MOMDP, from_outcomes
-from lexrl.types import Discrete, Spec, Step
+from lexrl.types import Discrete, Spec, Step, require_episode
 
 
 class FiniteEnv(eqx.Module):
@@ -36,6 +36,33 @@ class FiniteEnv(eqx.Module):
     """Standard deviation of the Gaussian noise added to each signal."""
     names: tuple[str, ...] = eqx.field(static=True)
     max_episode_steps: int = eqx.field(static=True)
+
+    def __init__(self, momdp: MOMDP, *, reward_noise: float = 0.0, max_episode_steps: int = 100):
+        """Sample a finite MOMDP.
+
+        Args:
+            momdp: the process.
+            reward_noise: standard deviation of Gaussian noise added to every signal.
+            max_episode_steps: episodes are truncated after so many steps; algorithms bootstrap across the cut.
+        """
+        require_episode(max_episode_steps)
+        if not reward_noise >= 0:
+            raise InputError(f"The reward_noise is {reward_noise:g}; a standard deviation must be 0 or more.")
+        matrix = momdp.transitions
+        counts = np.diff(matrix.indptr)
+        where = np.arange(int(counts.max()))[None, :] < counts[:, None]
+        probability = np.zeros(where.shape)
+        probability[where] = matrix.data
+        outcomes = np.zeros((*where.shape, 1 + momdp.n_objectives))
+        outcomes[where] = np.column_stack([matrix.indices, momdp.outcome_rewards])
+        slots = np.concatenate([_lottery(probability), outcomes], axis=-1)
+        self.slots = slots.reshape(momdp.n_states, momdp.n_actions, *slots.shape[1:])
+        self.n_slots = np.array(slots.shape[1], np.int32)
+        self.terminal = momdp.terminal
+        self.initial = _lottery(momdp.initial[None])[0]
+        self.reward_noise = reward_noise
+        self.names = momdp.objectives
+        self.max_episode_steps = max_episode_steps
 
     @property
     def spec(self) -> Spec:
@@ -71,37 +98,6 @@ class FiniteEnv(eqx.Module):
         return from_outcomes(
             matrix, signals, n_actions, gamma, initial=first, terminal=np.asarray(self.terminal), objectives=self.names
         )
-
-
-def finite_world(momdp: MOMDP, *, reward_noise: float = 0.0, max_episode_steps: int = 100) -> FiniteEnv:
-    """A world that samples a finite MOMDP.
-
-    Args:
-        momdp: the process.
-        reward_noise: standard deviation of Gaussian reward_noise added to every signal.
-        max_steps: an episode is cut off after so many steps; learners bootstrap across the cut.
-    """
-    if max_episode_steps < 1:
-        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
-    if not reward_noise >= 0:
-        raise InputError(f"The reward_noise is {reward_noise:g}; a standard deviation must be 0 or more.")
-    matrix = momdp.transitions
-    counts = np.diff(matrix.indptr)
-    where = np.arange(int(counts.max()))[None, :] < counts[:, None]
-    probability = np.zeros(where.shape)
-    probability[where] = matrix.data
-    outcomes = np.zeros((*where.shape, 1 + momdp.n_objectives))
-    outcomes[where] = np.column_stack([matrix.indices, momdp.outcome_rewards])
-    slots = np.concatenate([_lottery(probability), outcomes], axis=-1)
-    return FiniteEnv(
-        slots=slots.reshape(momdp.n_states, momdp.n_actions, *slots.shape[1:]),
-        n_slots=np.array(slots.shape[1], np.int32),
-        terminal=momdp.terminal,
-        initial=_lottery(momdp.initial[None])[0],
-        reward_noise=reward_noise,
-        names=momdp.objectives,
-        max_episode_steps=max_episode_steps,
-    )
 
 
 def _lottery(probability: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from jax import Array
 from lexrl.envs import drawing
 from lexrl.errors import InputError
 from lexrl.momdp import MOMDP, from_outcomes
-from lexrl.types import Box, Discrete, Spec, Step
+from lexrl.types import Box, Discrete, Spec, Step, require_episode
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 """Up, right, down, left, as (row, column)."""
@@ -25,7 +25,10 @@ ARROWS = "↑→↓←"
 
 
 class GridNav(eqx.Module):
-    """The world; build it with `grid_nav(...)`. Cells are numbered row by row from the top left."""
+    """Cross a field of obstacles to a goal, where moves may slip. Cells are numbered row by row from the top left.
+
+    `GridNav.generate(...)` draws a map; the constructor takes one of yours.
+    """
 
     obstacles: Array | np.ndarray
     """`[S]` mask"""
@@ -36,6 +39,55 @@ class GridNav(eqx.Module):
     size: int = eqx.field(static=True)
     max_episode_steps: int = eqx.field(static=True)
     one_hot: bool = eqx.field(static=True)
+
+    def __check_init__(self):
+        require_episode(self.max_episode_steps)
+
+    @classmethod
+    def generate(
+        cls,
+        size: int = 25,
+        map_seed: int = 0,
+        obstacle_density: float = 0.3,
+        slip_probability: float = 0.1,
+        goal_reward: float = 100.0,
+        step_reward: float = 0.0,
+        max_episode_steps: int = 50,
+        one_hot: bool = False,
+    ) -> "GridNav":
+        """Cross a field of obstacles to a goal, where moves may slip.
+
+        Args:
+            size: rows and columns; the paper's experiments have 25, the original also 60.
+            map_seed: the map follows from it.
+            obstacle_density: share of obstacles in the rows between start and goal.
+            slip_probability: probability that a move is replaced by a random one.
+            goal_reward: reward on reaching the goal; the original environment has 1000.
+            step_reward: reward of every step; the original environment has -1.
+            max_episode_steps: length of an episode; the original environment has 200.
+            one_hot: show the position as a one-hot vector instead of an integer.
+        """
+        if size < 3:
+            raise InputError(f"A grid of size {size} has no room for obstacles; give size 3 or more.")
+        if not (0 <= slip_probability <= 1 and 0 <= obstacle_density <= 1):
+            raise InputError(
+                f"slip_probability is {slip_probability:g} and obstacle_density is {obstacle_density:g}; both must lie in "
+                "[0, 1]."
+            )
+        rng = np.random.default_rng(map_seed)
+        goal = int(rng.integers(size))
+        obstacles = np.zeros((size, size), bool)
+        obstacles[1:-1] = rng.random((size - 2, size)) < obstacle_density
+        return cls(
+            obstacles=obstacles.ravel(),
+            goal=np.asarray(goal, np.int32),
+            slip_probability=slip_probability,
+            goal_reward=goal_reward,
+            step_reward=step_reward,
+            size=size,
+            max_episode_steps=max_episode_steps,
+            one_hot=one_hot,
+        )
 
     @property
     def spec(self) -> Spec:
@@ -106,50 +158,3 @@ class GridNav(eqx.Module):
 
     def _seen(self, cell: Array) -> Array:
         return jax.nn.one_hot(cell, self.size**2) if self.one_hot else cell
-
-
-def grid_nav(
-    size: int = 25,
-    map_seed: int = 0,
-    obstacle_density: float = 0.3,
-    slip_probability: float = 0.1,
-    goal_reward: float = 100.0,
-    step_reward: float = 0.0,
-    max_episode_steps: int = 50,
-    one_hot: bool = False,
-) -> GridNav:
-    """Cross a field of obstacles to a goal, with a hand that slips.
-
-    Args:
-        size: rows and columns; the paper's experiments have 25, the original also 60.
-        map_seed: the map follows from it.
-        obstacle_density: share of obstacles in the rows between start and goal.
-        slip_probability: probability that a move is replaced by a random one.
-        goal_reward: reward on reaching the goal; the original environment has 1000.
-        step_reward: reward of every step; the original environment has -1.
-        max_steps: length of an episode; the original environment has 200.
-        one_hot: show the position as a one-hot vector instead of an integer.
-    """
-    if size < 3:
-        raise InputError(f"A grid of size {size} has no room for obstacles; give size 3 or more.")
-    if not (0 <= slip_probability <= 1 and 0 <= obstacle_density <= 1):
-        raise InputError(
-            f"slip_probability is {slip_probability:g} and obstacle_density is {obstacle_density:g}; both must lie in "
-            "[0, 1]."
-        )
-    if max_episode_steps < 1:
-        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
-    rng = np.random.default_rng(map_seed)
-    goal = int(rng.integers(size))
-    obstacles = np.zeros((size, size), bool)
-    obstacles[1:-1] = rng.random((size - 2, size)) < obstacle_density
-    return GridNav(
-        obstacles=obstacles.ravel(),
-        goal=np.asarray(goal, np.int32),
-        slip_probability=slip_probability,
-        goal_reward=goal_reward,
-        step_reward=step_reward,
-        size=size,
-        max_episode_steps=max_episode_steps,
-        one_hot=one_hot,
-    )

@@ -29,9 +29,9 @@ PROBED = 100
 """Steps with random actions that are looked at for signals."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, init=False)
 class GymEnv:
-    """The world; build it with `gym_world(...)`."""
+    """A Gymnasium environment, for the host loop."""
 
     make: Callable[..., Any]
     face: Face
@@ -40,6 +40,57 @@ class GymEnv:
     """A sentence on the signals there are, and where they come from."""
     recipe: tuple[Any, dict[str, Any]] | None = None
     """The call of a function that makes this world again; None for what cannot be written down."""
+
+    def __init__(
+        self,
+        env_id: str | Callable[..., Any],
+        max_episode_steps: int | None = None,
+        *,
+        signals: Function | None = None,
+        discrete_observations: bool = False,
+        **settings: Any,
+    ):
+        """A Gymnasium environment by its registered name, MO-Gymnasium's too, or by a function that makes it.
+
+        Args:
+            env_id: as `gymnasium.make` takes it, or a function that makes a new environment each time it is called.
+            max_episode_steps: length of an episode; by default the environment's own limit.
+            signals: a function from (obs, action, reward, info) to named numbers, in place of those found by itself.
+            discrete_observations: observations of integers become one integer each, for tabular algorithms.
+            settings: passed to the environment.
+        """
+        named = isinstance(env_id, str)
+        spec = _registered(env_id) if named else None
+        # The checker that Gymnasium puts around environments wants one number as a reward.
+        make = partial(gymnasium.make, env_id, max_episode_steps=-1, disable_env_checker=True) if named else env_id
+        try:
+            one = make(**settings)
+        except gymnasium.error.Error as error:
+            raise InputError(f"Gymnasium cannot make {env_id!r}: {error}") from error
+        try:
+            limit = length(env_id if named else one, spec or getattr(one, "spec", None), max_episode_steps)
+            view, moves = (
+                observations(one.observation_space, discrete_observations=discrete_observations),
+                actions(one.action_space),
+            )
+            face = Face(view, moves, signals_.find(_some_steps(one), signals))
+        finally:
+            one.close()
+        given = {
+            "env_id": env_id,
+            "max_episode_steps": max_episode_steps,
+            "discrete_observations": discrete_observations,
+            **settings,
+        }
+        recipe = (GymEnv, given) if named and signals is None else None
+        for name, value in {
+            "make": partial(make, **settings),
+            "face": face,
+            "spec": face.spec(limit),
+            "found": face.signals.found,
+            "recipe": recipe,
+        }.items():
+            object.__setattr__(self, name, value)
 
     def crowd(self, n: int) -> "Environments":
         """Environments side by side, one for each world of a learner."""
@@ -73,50 +124,6 @@ class Environments:
     def close(self) -> None:
         for env in self.each:
             env.close()
-
-
-def gym_world(
-    env_id: str | Callable[..., Any],
-    max_episode_steps: int | None = None,
-    *,
-    signals: Function | None = None,
-    discrete_observations: bool = False,
-    **settings: Any,
-) -> GymEnv:
-    """A Gymnasium environment by its registered name, MO-Gymnasium's too, or by a function that makes it.
-
-    Args:
-        name_or_make: as `gymnasium.make` takes it, or what makes a new environment each time it is called.
-        max_steps: length of an episode; by default the environment's own limit.
-        signals: a function from (obs, action, reward, info) to named numbers, in place of what is found by itself.
-        numbered: observations of whole numbers become one number each, so that tables can be learned.
-        settings: handed to the environment.
-    """
-    named = isinstance(env_id, str)
-    spec = _registered(env_id) if named else None
-    # The checker that Gymnasium puts around environments wants one number as a reward.
-    make = partial(gymnasium.make, env_id, max_episode_steps=-1, disable_env_checker=True) if named else env_id
-    try:
-        one = make(**settings)
-    except gymnasium.error.Error as error:
-        raise InputError(f"Gymnasium cannot make {env_id!r}: {error}") from error
-    try:
-        limit = length(env_id if named else one, spec or getattr(one, "spec", None), max_episode_steps)
-        view, moves = (
-            observations(one.observation_space, discrete_observations=discrete_observations),
-            actions(one.action_space),
-        )
-        face = Face(view, moves, signals_.find(_some_steps(one), signals))
-    finally:
-        one.close()
-    given = {
-        "env_id": env_id,
-        "max_episode_steps": max_episode_steps,
-        "discrete_observations": discrete_observations,
-        **settings,
-    }
-    recipe = (gym_world, given) if named and signals is None else None
-    return GymEnv(partial(make, **settings), face, face.spec(limit), face.signals.found, recipe)
 
 
 def length(what: Any, spec: Any, max_episode_steps: int | None) -> int:

@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from lexrl.envs import drawing
 from lexrl.errors import InputError
-from lexrl.types import Box, Spec, Step
+from lexrl.types import Box, Spec, Step, require_episode
 
 POWER, SLOPE = 0.0015, 0.0025
 LEFT, RIGHT, FASTEST, GOAL = -1.2, 0.6, 0.07, 0.45
@@ -30,10 +30,21 @@ START = (-0.6, -0.4)
 
 
 class MountainCarSafe(eqx.Module):
-    """The world; build it with `mountain_car_safe(...)`. Its state is what is seen: the car's place and speed."""
+    """Drive a weak car up a hill by swinging, without rolling too far to the other side."""
 
-    cost_boundary: float
-    max_episode_steps: int = eqx.field(static=True)
+    cost_boundary: float = -0.75
+    """Left of this line every step costs; the track ends at -1.2, the car starts in [-0.6, -0.4]."""
+    max_episode_steps: int = eqx.field(static=True, default=999)
+    """Length of an episode."""
+
+    def __check_init__(self):
+        boundary = self.cost_boundary
+        if isinstance(boundary, int | float) and not LEFT <= boundary <= START[0]:
+            raise InputError(
+                f"cost_boundary is {boundary:g}; it must lie between the left end of the track, {LEFT:g}, and the first "
+                f"start position, {START[0]:g}."
+            )
+        require_episode(self.max_episode_steps)
 
     @property
     def spec(self) -> Spec:
@@ -63,20 +74,3 @@ def drive(car: Float[Array, " 2"], push: Array) -> Float[Array, " 2"]:
     speed = jnp.clip(speed + POWER * push - SLOPE * jnp.cos(3 * place), -FASTEST, FASTEST)
     place = jnp.clip(place + speed, LEFT, RIGHT)
     return jnp.stack([place, jnp.where((place <= LEFT) & (speed < 0), 0.0, speed)])
-
-
-def mountain_car_safe(cost_boundary: float = -0.75, max_episode_steps: int = 999) -> MountainCarSafe:
-    """Drive a weak car up a hill by swinging, without rolling too far to the other side.
-
-    Args:
-        cost_boundary: left of this line every step costs; the track ends at -1.2, the car starts in [-0.6, -0.4].
-        max_steps: length of an episode.
-    """
-    if not LEFT <= cost_boundary <= START[0]:
-        raise InputError(
-            f"cost_boundary is {cost_boundary:g}; it must lie between the left end of the track, {LEFT:g}, and "
-            f"the first start position, {START[0]:g}."
-        )
-    if max_episode_steps < 1:
-        raise InputError(f"An episode of {max_episode_steps} steps is impossible; max_episode_steps must be 1 or more.")
-    return MountainCarSafe(cost_boundary=cost_boundary, max_episode_steps=max_episode_steps)

@@ -4,20 +4,20 @@ import re
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
-from lexrl.envs.cart_pole import cart_pole
-from lexrl.envs.cart_safe import cart_safe
-from lexrl.envs.grid_nav import grid_nav
-from lexrl.envs.gym import gym_world
-from lexrl.envs.mountain_car_safe import mountain_car_safe
-from lexrl.envs.random_momdp import random_world
+from lexrl.envs.cart_pole import CartPole
+from lexrl.envs.cart_safe import CartSafe
+from lexrl.envs.grid_nav import GridNav
+from lexrl.envs.gym import GymEnv
+from lexrl.envs.mountain_car_safe import MountainCarSafe
+from lexrl.envs.random_momdp import random_env
 from lexrl.errors import InputError
 
 WORLDS: dict[str, Callable[..., Any]] = {
-    "cart-safe": cart_safe,
-    "grid-nav": grid_nav,
-    "mountain-car-safe": mountain_car_safe,
-    "random-momdp": random_world,
-    "cart-pole": cart_pole,
+    "cart-safe": CartSafe,
+    "grid-nav": GridNav.generate,
+    "mountain-car-safe": MountainCarSafe,
+    "random-momdp": random_env,
+    "cart-pole": CartPole,
 }
 
 
@@ -26,7 +26,7 @@ def world(name: str, **settings: Any) -> Any:
     if name in WORLDS:
         return WORLDS[name](**settings)
     if (inside := in_gymnasium(name)) is not None:
-        return gym_world(inside, **settings)
+        return GymEnv(inside, **settings)
     raise InputError(
         f"There is no world {name!r}; there are {', '.join(WORLDS)}, and Gymnasium's environments as in "
         "gym:CartPole-v1."
@@ -46,9 +46,9 @@ def name_of(world: Any) -> str:
         if kind(make) is type(world):
             return name
     recipe = getattr(world, "recipe", None)
-    return str(recipe[1]["name_or_make"]) if recipe is not None else type(world).__name__
+    return str(recipe[1]["env_id"]) if recipe is not None else type(world).__name__
 
 
 def kind(make: Callable[..., Any]) -> Any:
     """The type of what a builder builds, as it says itself."""
-    return get_type_hints(make)["return"]
+    return make if isinstance(make, type) else get_type_hints(make)["return"]

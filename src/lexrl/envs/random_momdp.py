@@ -3,12 +3,12 @@
 import dataclasses
 from typing import Any
 
-from lexrl.envs.finite import FiniteEnv, finite_world
+from lexrl.envs.finite import FiniteEnv
 from lexrl.envs.per_seed import PerSeed, per_seed
-from lexrl.momdp import random_momdp
+from lexrl.momdp import MOMDP
 
 
-def random_world(
+def random_env(
     momdp_seed: int = 0,
     num_states: int = 256,
     num_actions: int = 4,
@@ -28,15 +28,15 @@ def random_world(
         num_successors: so many num_successors for each state and action; a random number each if not given.
         tie_fraction: share of num_states where the first num_signals cannot tell the num_actions apart.
         reward_noise: standard deviation of the reward_noise on each reward.
-        max_steps: length of an episode.
+        max_episode_steps: length of an episode.
     """
-    process = random_momdp(
+    process = MOMDP.random(
         momdp_seed, num_states, num_actions, num_signals, num_successors=num_successors, tie_fraction=tie_fraction
     )
-    return finite_world(process, reward_noise=reward_noise, max_episode_steps=max_episode_steps)
+    return FiniteEnv(process, reward_noise=reward_noise, max_episode_steps=max_episode_steps)
 
 
 def random_envs(count: int, first: int = 0, **settings: Any) -> PerSeed:
-    """One random world for each of `count` seeds: those of `random_world` with the seeds from `first` on."""
-    worlds = per_seed([random_world(first + i, **settings) for i in range(count)])
+    """One random world for each of `count` seeds: those of `random_env` with the seeds from `first` on."""
+    worlds = per_seed([random_env(first + i, **settings) for i in range(count)])
     return dataclasses.replace(worlds, recipe=(random_envs, {"count": count, "first": first, **settings}))

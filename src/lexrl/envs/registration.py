@@ -16,9 +16,9 @@ import numpy as np
 from gymnasium import spaces
 from jax import Array
 
-from lexrl.envs.cart_safe import cart_safe
-from lexrl.envs.grid_nav import grid_nav
-from lexrl.envs.mountain_car_safe import mountain_car_safe
+from lexrl.envs.cart_safe import CartSafe
+from lexrl.envs.grid_nav import GridNav
+from lexrl.envs.mountain_car_safe import MountainCarSafe
 from lexrl.errors import InputError
 from lexrl.types import Box, Discrete, Env, State, Step
 
@@ -99,9 +99,9 @@ class Maker(NamedTuple):
         return World(self.build(**settings), self.metadata, render_mode)
 
 
-CartSafe = Maker(cart_safe, {"render_modes": ["rgb_array"], "render_fps": 50})
-MountainCarSafe = Maker(mountain_car_safe, {"render_modes": ["rgb_array"], "render_fps": 30})
-GridNav = Maker(grid_nav, {"render_modes": ["rgb_array"], "render_fps": 5})
+CartSafe = Maker(CartSafe, {"render_modes": ["rgb_array"], "render_fps": 50})
+MountainCarSafe = Maker(MountainCarSafe, {"render_modes": ["rgb_array"], "render_fps": 30})
+GridNav = Maker(GridNav.generate, {"render_modes": ["rgb_array"], "render_fps": 5})
 
 
 # The world is an argument, so that all environments of the same kind and shape share one compiled program.

@@ -26,9 +26,9 @@ from lexrl.errors import InputError
 from lexrl.types import Spec
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, init=False)
 class GymVectorEnv:
-    """The world; build it with `gym_vector_world(...)`."""
+    """A Gymnasium vector environment, for the host loop."""
 
     make: Callable[[], Any]
     count: int
@@ -38,6 +38,41 @@ class GymVectorEnv:
     """A sentence on the signals there are, and where they come from."""
     recipe: None = None
     """A function makes it, which cannot be written down."""
+
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        max_episode_steps: int | None = None,
+        *,
+        signals: Function | None = None,
+        discrete_observations: bool = False,
+    ):
+        """A Gymnasium vector environment.
+
+        Args:
+            make: makes a new one each time it is called; an algorithm's `num_envs` must be that of the vector.
+            max_episode_steps: length of an episode; by default the environment's own limit.
+            signals: a function from (obs, action, reward, info) of one environment to named numbers, in place of those
+                found by itself.
+            discrete_observations: observations of integers become one integer each, for tabular algorithms.
+        """
+        env = make()
+        try:
+            limit, count = length(env, env.spec, max_episode_steps), int(env.num_envs)
+            view = observations(env.single_observation_space, discrete_observations=discrete_observations)
+            moves = actions(env.single_action_space)
+            _check_resets(env)
+            face = Face(view, moves, signals_.find(_some_steps(env), signals))
+        finally:
+            env.close()
+        for name, value in {
+            "make": make,
+            "count": count,
+            "face": face,
+            "spec": face.spec(limit),
+            "found": face.signals.found,
+        }.items():
+            object.__setattr__(self, name, value)
 
     def crowd(self, n: int) -> "Vector":
         """The vector environment, for a learner with as many worlds."""
@@ -67,33 +102,6 @@ class Vector:
 
     def close(self) -> None:
         self.env.close()
-
-
-def gym_vector_world(
-    make: Callable[[], Any],
-    max_episode_steps: int | None = None,
-    *,
-    signals: Function | None = None,
-    discrete_observations: bool = False,
-) -> GymVectorEnv:
-    """A Gymnasium vector environment.
-
-    Args:
-        make: makes a new one each time it is called; a learner's `worlds` must be its `num_envs`.
-        max_steps: length of an episode; by default the environment's own limit.
-        signals: a function from (obs, action, reward, info) of one world to named numbers, in place of what is found.
-        numbered: observations of whole numbers become one number each, so that tables can be learned.
-    """
-    env = make()
-    try:
-        limit, count = length(env, env.spec, max_episode_steps), int(env.num_envs)
-        view = observations(env.single_observation_space, discrete_observations=discrete_observations)
-        moves = actions(env.single_action_space)
-        _check_resets(env)
-        face = Face(view, moves, signals_.find(_some_steps(env), signals))
-    finally:
-        env.close()
-    return GymVectorEnv(make, count, face, face.spec(limit), face.signals.found)
 
 
 def stepped(

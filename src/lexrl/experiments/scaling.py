@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lexrl import exact
-from lexrl.algorithms import LA2C, LPPO, Networks, double_q, expected_sarsa, q_learning
+from lexrl.algorithms import LA2C, LPPO, DoubleQLearning, ExpectedSarsa, Networks, QLearning
 from lexrl.dual import Dual
 from lexrl.experiments.power_law import Times, fit
 from lexrl.experiments.schedule import Finished, Job
@@ -34,9 +34,9 @@ LINEAR: dict[str, Any] = {
     "critic_rate": 0.05, "dual": Dual(beta=1.0, eta=0.3),
 }  # fmt: skip
 ALGORITHMS: dict[str, tuple[str, Callable[[], Any], int]] = {
-    "q-learning": ("Q-learning", lambda: q_learning(**TABLES), 400_000),
-    "expected-sarsa": ("Expected SARSA", lambda: expected_sarsa(**TABLES), 400_000),
-    "double-q": ("Double Q", lambda: double_q(**TABLES), 400_000),
+    "q-learning": ("Q-learning", lambda: QLearning(**TABLES), 400_000),
+    "expected-sarsa": ("Expected SARSA", lambda: ExpectedSarsa(**TABLES), 400_000),
+    "double-q": ("Double Q", lambda: DoubleQLearning(**TABLES), 400_000),
     "lppo": ("LPPO", lambda: LPPO(**LINEAR), 2_000_000),
     "la2c": ("LA2C", lambda: LA2C(**LINEAR), 2_000_000),
 }

@@ -180,7 +180,7 @@ def _chunk(one: Member, spec: Spec, crowd: Any, train_state: TrainState, iterati
         tally = jax.tree.map(np.add, jax.tree.map(np.zeros_like, more) if tally is None else tally, more)
         if int(train_state.fault.step) >= 0:
             break
-    train_state = train_state._replace(world=crowd.state, fault=fault_of_state(train_state, one.algorithm))
+    train_state = train_state._replace(env_state=crowd.state, fault=fault_of_state(train_state, one.algorithm))
     if int(train_state.fault.step) >= 0:
         train_state = before._replace(fault=train_state.fault, iteration=train_state.iteration)
     assert tally is not None
@@ -196,7 +196,7 @@ def _silence(one: Member, spec: Spec, train_state: TrainState) -> Tally:
         np.zeros((t, n), np.float32),
     )
     rollout = Transition(seen, chosen, np.zeros((t, n, m), np.float32), numbers, seen, np.zeros((t, n), bool))
-    _, metrics, _ = jax.eval_shape(one.update, train_state._replace(world=None), rollout)
+    _, metrics, _ = jax.eval_shape(one.update, train_state._replace(env_state=None), rollout)
     zero = np.float32(0)
     zeros: Any = {name: np.zeros(value.shape, value.dtype) for name, value in metrics.items()}
     return Tally(zero, np.zeros(m, np.float32), zero, zero, zeros)

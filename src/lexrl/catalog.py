@@ -1,0 +1,115 @@
+"""Everything that goes by a name: algorithms, environments, experiments.
+
+An algorithm, an environment or an experiment is its own file and one line here. The command line, `lexrl.LPPO`, saved
+runs, the documentation and the conformance tests all read these tables. They hold strings, so that reading them imports
+nothing; `Entry.load` imports what a line stands for.
+"""
+
+import importlib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from lexrl.errors import InputError
+
+
+class Entry(NamedTuple):
+    """One line of a table."""
+
+    name: str
+    """On the command line and in files, as in `ppo-lagrangian`."""
+    target: str
+    """`module:attribute`: a class, a function that builds an instance, or for an experiment its module."""
+    title: str
+    """In reports and figures, as in `PPO-Lagrangian`."""
+    parent: str = ""
+    """The algorithm for one objective that this one extends, and equals when there is only one."""
+    defaults: Mapping[str, Any] = MappingProxyType({})
+    """Settings that differ from the class's own defaults."""
+
+    def load(self) -> Any:
+        """Import what the line stands for."""
+        module, _, attributes = self.target.partition(":")
+        found = importlib.import_module(module)
+        for attribute in filter(None, attributes.split(".")):
+            found = getattr(found, attribute)
+        return found
+
+    def make(self, **settings: Any) -> Any:
+        """An instance with the defaults of this line and the given settings."""
+        return self.load()(**{**self.defaults, **settings})
+
+
+Table = dict[str, Entry]
+
+
+def table(*entries: Entry) -> Table:
+    """Entries by name."""
+    return {entry.name: entry for entry in entries}
+
+
+def add(entries: Table, entry: Entry) -> None:
+    """Add a line to one of the tables, as a package of your own does: `add(ALGORITHMS, Entry(...))`."""
+    if entry.name in entries and entries[entry.name] != entry:
+        raise InputError(f"The name {entry.name!r} is taken by {entries[entry.name].target}; choose another one.")
+    entries[entry.name] = entry
+
+
+def find(entries: Table, name: str, kind: str) -> Entry:
+    """The entry of a name; `kind` is what the sentence about an unknown one calls it."""
+    if name not in entries:
+        raise InputError(f"There is no {kind} {name!r}; there are {', '.join(entries)}.")
+    return entries[name]
+
+
+def entry_of(entries: Table, thing: Any) -> Entry | None:
+    """The first line that stands for the class of an instance, None if there is no such line."""
+    kind = type(thing)
+    for entry in entries.values():
+        module, _, attributes = entry.target.partition(":")
+        if module == kind.__module__ and attributes.split(".")[0] == kind.__qualname__.split(".")[0]:
+            return entry
+    return None
+
+
+_A = "lexrl.algorithms"
+
+ALGORITHMS = table(
+    Entry("q-learning", f"{_A}.tabular:QLearning", "Q-learning"),
+    Entry("sarsa", f"{_A}.tabular:Sarsa", "SARSA"),
+    Entry("expected-sarsa", f"{_A}.tabular:ExpectedSarsa", "Expected SARSA"),
+    Entry("double-q", f"{_A}.tabular:DoubleQLearning", "Double Q-learning"),
+    Entry("gabor", f"{_A}.tabular:QLearning", "Gabor et al. 1998", defaults={"tolerance": 0.0}),
+    Entry("ldqn", f"{_A}.ldqn:LDQN", "LDQN", parent="dqn"),
+    Entry("la2c", f"{_A}.la2c:LA2C", "LA2C", parent="a2c"),
+    Entry("lppo", f"{_A}.lppo:LPPO", "LPPO", parent="ppo"),
+    Entry("projection", f"{_A}.projection:Projection", "Projection", parent="ppo"),
+    Entry("dqn", f"{_A}.dqn:DQN", "DQN"),
+    Entry("a2c", f"{_A}.a2c:A2C", "A2C"),
+    Entry("ppo", f"{_A}.ppo:PPO", "PPO"),
+    Entry("rcpo", f"{_A}.rcpo:RCPO", "RCPO"),
+    Entry("ppo-lagrangian", f"{_A}.ppo_lagrangian:PPOLagrangian", "PPO-Lagrangian"),
+    Entry("var-ac", f"{_A}.var_ac:VaRAC", "VaR-AC"),
+    Entry("appropo", f"{_A}.appropo:ApproPO", "ApproPO"),
+    Entry("random", f"{_A}.random:Random", "Random"),
+)
+
+_E = "lexrl.envs"
+
+ENVS = table(
+    Entry("cart-safe", f"{_E}.cart_safe:CartSafe", "CartSafe"),
+    Entry("grid-nav", f"{_E}.grid_nav:GridNav.generate", "GridNav"),
+    Entry("mountain-car-safe", f"{_E}.mountain_car_safe:MountainCarSafe", "MountainCarSafe"),
+    Entry("random-momdp", f"{_E}.random_momdp:random_env", "RandomMOMDP"),
+    Entry("cart-pole", f"{_E}.cart_pole:CartPole", "CartPole"),
+)
+
+_X = "lexrl.experiments"
+
+EXPERIMENTS = table(
+    Entry("scaling", f"{_X}.scaling", "Learning time by the number of objectives"),
+    Entry("safety", f"{_X}.safety", "Safety"),
+    Entry("slack", f"{_X}.slack", "Slack"),
+    Entry("pb-settings", f"{_X}.pb_settings", "Settings of policy-based algorithms"),
+    Entry("policies", f"{_X}.policies", "Policies"),
+)
