@@ -1,0 +1,409 @@
+"""Tiny trainings of every algorithm, and what is recorded of each.
+
+Only the three tables at the top and the builders below them know the library's own names; the recorded file has stable
+names. After a refactoring these change, and the file `golden.json` does not.
+"""
+
+import hashlib
+import json
+import pathlib
+import platform
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import jax
+import jaxlib
+import numpy as np
+
+import lexrl
+from lexrl import Dual, Multipliers, Networks, Optimiser
+from lexrl.envs.so_far import so_far
+from lexrl.limits import as_limits
+from lexrl.momdp import random_momdp
+from lexrl.order import parse
+from lexrl.tolerance import Adaptive
+from lexrl.train import compiled, host
+from lexrl.train.population import population
+
+# Where the library keeps what is recorded: groups of arrays, by their place in an algorithm's state.
+
+Q_TABLE = {
+    "q_table": "q",
+    "visits": "visits",
+    "q_variance": "variance",
+    "pending_transition": "pending",
+    "num_updates": "time",
+}
+Q_NETWORK = {
+    "q_network": "net",
+    "target_network": "target",
+    "opt_state": "memory",
+    "replay": "replay.rows",
+    "replay_added": "replay.added",
+    "num_updates": "updates",
+}
+ACTOR_CRITIC = {
+    "actor": "learner.actor",
+    "critic": "learner.critic",
+    "actor_opt_state": "learner.actor_memory",
+    "critic_opt_state": "learner.critic_memory",
+    "value_scale": "learner.scale",
+    "mean_reward": "learner.average",
+    "episode_step": "learner.track.age",
+    "episode_discount": "learner.track.weight",
+    "episode_discounted_return": "learner.track.earned",
+    "num_updates": "learner.time",
+}
+PENALTY = {"penalty_coefficient": "kappa"}
+LAGRANGIAN = {
+    "return_estimates": "dual.quick",
+    "slow_return_estimates": "dual.slow",
+    "return_variance": "dual.spread",
+    "num_episodes": "dual.seen",
+    "stable_episodes": "dual.calm",
+    "converged": "dual.settled",
+    "thresholds": "dual.floor",
+    "multipliers": "dual.prices",
+    "violations": "dual.lack",
+    "second_order_multipliers": "dual.pulls",
+    "num_dual_updates": "dual.time",
+}
+LIMITS = {
+    "return_estimates": "multipliers.level",
+    "num_episodes": "multipliers.seen",
+    "multiplier_integral": "multipliers.sums",
+    "violations": "multipliers.before",
+    "multipliers": "multipliers.prices",
+    "num_dual_updates": "multipliers.time",
+    "undiscounted_step": "track.age",
+    "undiscounted_weight": "track.weight",
+    "undiscounted_return": "track.earned",
+}
+OBJECTIVES = {"objective_weights": "aim", "constraint_weights": "sides"}
+APPROPO = {name: f"oracle.{place}" for name, place in Q_NETWORK.items()} | {
+    "direction": "direction",
+    "constraint_weights": "sides",
+    "undiscounted_step": "track.age",
+    "undiscounted_weight": "track.weight",
+    "undiscounted_return": "track.earned",
+    "return_total": "total",
+    "num_episodes": "episodes",
+    "num_direction_updates": "turns",
+    "mixture_return": "average",
+    "mixture": "mixture",
+    "mixture_index": "playing",
+}
+RANDOM = {"probabilities": "chances", "action_low": "low", "action_high": "high"}
+ONLY_PPO = {name: f"learner.{place}" for name, place in (ACTOR_CRITIC | PENALTY).items()} | {"column": "column"}
+
+# The same for what the training loop carries from update to update.
+
+ALGORITHM_STATE = "learner"
+LOOP_STATE = {
+    "loop_observation": "obs",
+    "loop_episode_step": "clock",
+    "loop_episode_return": "earned",
+    "loop_iteration": "iteration",
+}
+
+# Metrics, by the library's names; those that are not here have the same name in the file.
+
+METRICS = {
+    "level": "return_estimate",
+    "floor": "threshold",
+    "price": "multiplier",
+    "weight": "gradient_weight",
+    "settled": "converged",
+    "missed": "violation",
+    "return": "episode_return",
+    "length": "episode_length",
+    "episodes": "num_episodes",
+    "critic_loss": "value_loss",
+    "kl": "approx_kl",
+    "value": "q_value",
+    "admissible": "num_admissible",
+}
+
+# Environments and algorithms.
+
+SEEDS = (3, 7)
+CHUNKS = 5
+ORDERS = {1: "max signal_2", 2: "max signal_2 > min signal_1", 3: "max signal_2 > min signal_1 > max signal_3"}
+
+
+def finite(objectives: int = 2) -> Any:
+    """Six states, three actions; every step may end the episode (5 %), and it is cut off after four steps."""
+    process = random_momdp(2, 6, 3, objectives, successors=3, episodic=True)
+    return lexrl.finite_world(process, noise=0.2, max_steps=4)
+
+
+def cart() -> Any:
+    return lexrl.cart_safe(trigonometric=True, max_steps=6)
+
+
+def car() -> Any:
+    """Continuous actions."""
+    return lexrl.mountain_car_safe(max_steps=6)
+
+
+def tabular(rule: Callable[..., Any] = lexrl.q_learning, **changes: Any) -> Any:
+    settings: dict[str, Any] = {"alpha": "n^-0.6", "bandit": "epsilon 0.3", "initial": 0.5, "gamma": 0.9}
+    tolerance = {} if rule is lexrl.gabor else {"tolerance": 0.05}
+    return rule(**(settings | tolerance | changes))
+
+
+def networks(**changes: Any) -> Networks:
+    return Networks(hidden=(8,), **changes)
+
+
+def dual(**changes: Any) -> Dual:
+    """So eager that objectives converge, and multipliers move, within five updates."""
+    return Dual(**({"window": 4.0, "patience": 4.0} | changes))
+
+
+def multipliers() -> Multipliers:
+    return Multipliers(eta=1.0, window=4.0, proportional=0.1, derivative=0.1)
+
+
+def actor_critic(kind: Callable[..., Any], **changes: Any) -> Any:
+    settings = {"worlds": 4, "rollout": 8, "gamma": 0.9, "rate": 0.02, "critic_rate": 0.03, "networks": networks()}
+    return kind(**(settings | changes))
+
+
+def surrogate(kind: Callable[..., Any], **changes: Any) -> Any:
+    return actor_critic(kind, **({"epochs": 2, "minibatches": 2} | changes))
+
+
+def lppo(**changes: Any) -> Any:
+    return surrogate(lexrl.LPPO, **({"tolerance": 0.01, "dual": dual(), "entropy": 0.01} | changes))
+
+
+def la2c(**changes: Any) -> Any:
+    return actor_critic(lexrl.LA2C, **({"tolerance": 0.01, "dual": dual(), "entropy": 0.01} | changes))
+
+
+def q_network(kind: Callable[..., Any] = lexrl.LDQN, **changes: Any) -> Any:
+    """The buffer is written over and the target network renewed within five updates."""
+    sizes = {"worlds": 2, "rollout": 8, "hidden": (8,), "capacity": 64, "warmup": 32, "batch": 8, "period": 3}
+    return kind(**(sizes | {"gamma": 0.9, "rate": 0.02, "epsilon": "0.5 to 0.1 in 60", "scale": 2.0} | changes))
+
+
+class Case(NamedTuple):
+    """A training."""
+
+    algorithm: Any
+    groups: dict[str, str]
+    """What to record of the algorithm's state."""
+    objectives: int = 2
+    env: Any = None
+    order: str = ""
+    loops: tuple[str, ...] = ("compiled", "host")
+
+    @property
+    def updates(self) -> int:
+        return 200 if self.groups is Q_TABLE else 5
+
+
+COMPILED = ("compiled",)
+LPPO_STATE = ACTOR_CRITIC | PENALTY | LAGRANGIAN
+LA2C_STATE = ACTOR_CRITIC | LAGRANGIAN
+CART_ORDER = "min cost > max reward"
+
+
+def cases() -> dict[str, Case]:
+    """All of them, by name. Variants that only change an update's mathematics run in one loop."""
+    return dict(_tabular()) | dict(_q_networks()) | dict(_actor_critics()) | dict(_constrained())
+
+
+def _tabular() -> Iterator[tuple[str, Case]]:
+    rules = {
+        "q-learning": lexrl.q_learning,
+        "sarsa": lexrl.sarsa,
+        "expected-sarsa": lexrl.expected_sarsa,
+        "double-q": lexrl.double_q,
+        "gabor": lexrl.gabor,
+    }
+    for name, rule in rules.items():
+        yield name, Case(tabular(rule), Q_TABLE)
+    variants = {
+        "adaptive tolerance": tabular(tolerance=Adaptive(0.5, 0.01)),
+        "softmax": tabular(bandit="softmax n^-0.3"),
+        "update tolerance": tabular(tolerance="5%", update_tolerance="0.01 + 1%"),
+    }
+    for name, algorithm in variants.items():
+        yield f"q-learning, {name}", Case(algorithm, Q_TABLE, loops=COMPILED)
+    yield "q-learning, M=1", Case(tabular(), Q_TABLE, 1, loops=COMPILED)
+    yield "q-learning, M=3", Case(tabular(gamma=(0.8, 0.9, 0.95)), Q_TABLE, 3, loops=COMPILED)
+
+
+def _q_networks() -> Iterator[tuple[str, Case]]:
+    yield "DQN", Case(q_network(lexrl.DQN), Q_NETWORK, 1)
+    yield "LDQN", Case(q_network(tolerance=0.05), Q_NETWORK)
+    changed = q_network(
+        double=True, tolerance=0.1, update_tolerance=0.02, gamma=(0.8, 0.9, 0.95), scale=(1.0, 2.0, 3.0)
+    )
+    yield "LDQN, double, M=3", Case(changed, Q_NETWORK, 3, loops=COMPILED)
+    yield "LDQN, no target network", Case(q_network(period=0), Q_NETWORK, env=cart(), order=CART_ORDER, loops=COMPILED)
+
+
+def _actor_critics() -> Iterator[tuple[str, Case]]:
+    yield "A2C", Case(actor_critic(lexrl.A2C), ACTOR_CRITIC, 1)
+    yield "PPO", Case(surrogate(lexrl.PPO), ACTOR_CRITIC | PENALTY, 1)
+    yield "LA2C", Case(la2c(), LA2C_STATE)
+    yield "LPPO", Case(lppo(), LPPO_STATE)
+    yield "LPPO, M=1", Case(lppo(), LPPO_STATE, 1, loops=COMPILED)
+    yield "LPPO, M=3", Case(lppo(gamma=(0.8, 0.9, 0.95), dual=dual(damping=0.5)), LPPO_STATE, 3)
+    yield "Projection", Case(surrogate(lexrl.Projection, dual=dual(), tolerance=0.01), LA2C_STATE)
+    yield "Random", Case(lexrl.Random(worlds=4, rollout=8), RANDOM)
+    yield "Only PPO", Case(lexrl.Only(surrogate(lexrl.PPO), "signal_1"), ONLY_PPO)
+    variants = {
+        "second order": lppo(dual=dual(second_order=True)),
+        "average": lppo(average=True),
+        "Q-critic": lppo(networks=networks(action_values=True)),
+        "penalised": lppo(surrogate="penalised", divergence=0.001),
+        "estimates by the surrogate": lppo(level="surrogate"),
+        "weighted": lppo(weighted=True),
+        "sequential": lppo(dual=dual(sequential=True)),
+    }
+    for name, algorithm in variants.items():
+        yield f"LPPO, {name}", Case(algorithm, LPPO_STATE, loops=COMPILED)
+    falling = "max signal_1 > min signal_2"  # as the critic learns, its estimates of signal_1 fall
+    yield "LPPO, estimates by the critic", Case(lppo(level="critic"), LPPO_STATE, order=falling, loops=COMPILED)
+    plain = networks(optimiser=Optimiser(method="sgd"))
+    variants = {
+        "second order": la2c(dual=dual(second_order=True)),
+        "average": la2c(average=True),
+        "as in the theory": la2c(networks=plain, standardise=False, weighted=True, dual=dual(scaled=False)),
+    }
+    for name, algorithm in variants.items():
+        yield f"LA2C, {name}", Case(algorithm, LA2C_STATE, loops=COMPILED)
+    squashed = la2c(networks=networks(squash=True), tolerance=0.001)
+    yield "LA2C, continuous", Case(squashed, LA2C_STATE, env=car(), order="max reward > min cost", loops=COMPILED)
+
+
+def _constrained() -> Iterator[tuple[str, Case]]:
+    state = ACTOR_CRITIC | LIMITS
+    limit = {"limit": "signal_1 <= -0.5", "multipliers": multipliers()}
+    yield "RCPO", Case(actor_critic(lexrl.RCPO, **limit), state | OBJECTIVES)
+    lagrangian = surrogate(lexrl.PPOLagrangian, **limit)
+    yield "PPOLagrangian", Case(lagrangian, state | PENALTY | {"constraint_weights": "picks"})
+    chance = {"chance": "signal_1 <= 0.2 with 0.9", "multipliers": multipliers()}
+    shown = so_far(finite(), as_limits("signal_1 <= 0.2"))
+    risk_state = state | OBJECTIVES | {"quantile": "quantile"}
+    yield "VaRAC", Case(actor_critic(lexrl.VaRAC, **chance), risk_state, env=shown)
+    yield (
+        "VaRAC, CVaR",
+        Case(actor_critic(lexrl.VaRAC, measure="cvar", **chance), risk_state, env=shown, loops=COMPILED),
+    )
+    box = "signal_1 in -1..-0.5, signal_2 in 0.5..1"
+    yield "ApproPO", Case(lexrl.ApproPO(box=box, kept=3, oracle=q_network(lexrl.DQN)), APPROPO)
+
+
+def train(case: Case, loop: str) -> Any:
+    """The chunks of a training, two seeds on one device."""
+    env = finite(max(2, case.objectives)) if case.env is None else case.env
+    order = parse(case.order or ORDERS[case.objectives])
+    agents = population(case.algorithm, env, order, SEEDS, jax.devices()[:1])
+    steps = case.updates * case.algorithm.worlds * case.algorithm.rollout
+    if loop == "compiled":
+        return compiled.advance(agents, compiled.start(agents), steps, chunks=CHUNKS)
+    return host.advance(agents, env, host.start(agents, env), steps, chunks=CHUNKS)
+
+
+def with_other_numbers(algorithm: Any) -> Any:
+    """The same algorithm with every float hyper-parameter a little smaller: no new program."""
+    return jax.tree.map(lambda leaf: 0.98 * leaf if isinstance(leaf, float) else leaf, algorithm)
+
+
+# What is recorded.
+
+FILE = pathlib.Path(__file__).with_name("golden.json")
+
+
+def measure(case: Case, loop: str) -> dict[str, Any]:
+    """Train, and give hash and floats of every group of the last state and of every metric."""
+    chunks = list(train(case, loop))
+    assert not chunks[-1].faults
+    last = chunks[-1].seats
+    algorithm_state = attrgetter(ALGORITHM_STATE)(last)
+    state = {name: jax.tree.leaves(attrgetter(place)(algorithm_state)) for name, place in case.groups.items()}
+    recorded, all_of_it = sum(map(len, state.values())), len(jax.tree.leaves(algorithm_state))
+    assert recorded == all_of_it, f"{recorded} of {all_of_it} arrays of the state are recorded"
+    state |= {name: jax.tree.leaves(attrgetter(place)(last)) for name, place in LOOP_STATE.items()}
+    metrics = {
+        METRICS.get(name, name): np.stack([chunk.metrics[name] for chunk in chunks]) for name in chunks[0].metrics
+    }
+    return {
+        "state": {name: {"sha256": digest(leaves), "sums": sums(leaves)} for name, leaves in state.items() if leaves},
+        "metrics": {name: {"sha256": digest([each]), "values": floats(each)} for name, each in metrics.items()},
+    }
+
+
+def digest(leaves: list[Any]) -> str:
+    """Over the raw bytes of the arrays, one after the other; every NaN counts as the same."""
+    whole = hashlib.sha256()
+    for leaf in map(np.asarray, leaves):
+        array = np.where(np.isnan(leaf), np.array(np.nan, leaf.dtype), leaf) if leaf.dtype.kind == "f" else leaf
+        whole.update(np.ascontiguousarray(array).tobytes())
+    return whole.hexdigest()
+
+
+def sums(leaves: list[Any]) -> list[float | None]:
+    """Sum and sum of squares of each array, in double precision."""
+    wide = [np.asarray(leaf).astype(np.float64) for leaf in leaves]
+    return floats(np.array([[leaf.sum(), (leaf**2).sum()] for leaf in wide]))
+
+
+def floats(array: np.ndarray) -> list[float | None]:
+    """All values in a row, with nine digits; None where there is none."""
+    return [None if np.isnan(value) else float(f"{value:.9g}") for value in np.asarray(array, np.float64).ravel()]
+
+
+def compilations(name: str) -> dict[str, int]:
+    """How many programs a training compiles: the first time, and again with other float hyper-parameters."""
+    events = []
+    case = cases()[name]
+    changed = case._replace(algorithm=with_other_numbers(case.algorithm))
+
+    def count(event: str, *_: Any, **__: Any) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            events.append(event)
+
+    def run(case: Case) -> int:
+        before = len(events)
+        list(train(case, "compiled"))
+        return len(events) - before
+
+    jax.clear_caches()
+    jax.monitoring.register_event_duration_secs_listener(count)
+    try:
+        return {"first": run(case), "other_numbers": run(changed)}
+    finally:
+        jax.monitoring.unregister_event_duration_listener(count)
+
+
+COUNTED = ("q-learning", "LDQN", "LA2C", "LPPO")
+
+
+def fingerprint() -> dict[str, str]:
+    """What the last bits depend on: the processor and the versions of what computes."""
+    processor = {}
+    cpu = pathlib.Path("/proc/cpuinfo")
+    for line in cpu.read_text().splitlines() if cpu.exists() else ():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "flags") and key.strip() not in processor:
+            processor[key.strip()] = value.strip()
+    return {
+        "machine": platform.machine(),
+        "cpu": processor.get("model name", platform.processor()),
+        "cpu_flags": processor.get("flags", ""),
+        "jax": jax.__version__,
+        "jaxlib": jaxlib.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def recorded() -> dict[str, Any]:
+    """The file."""
+    return json.loads(FILE.read_text())
