@@ -1,6 +1,6 @@
 """Tiny trainings of every algorithm, and what is recorded of each.
 
-Only the three tables at the top and the builders below them know the library's own names; the recorded file has stable
+Only the tables at the top and the builders below them know the library's own names; the recorded file has stable
 names. After a refactoring these change, and the file `golden.json` does not.
 """
 
@@ -17,14 +17,13 @@ import jaxlib
 import numpy as np
 
 import lexrl
-from lexrl import Dual, Multipliers, Networks, Optimiser
-from lexrl.envs.so_far import so_far
-from lexrl.limits import as_limits
-from lexrl.momdp import random_momdp
+from lexrl import Dual, Networks, Optimiser, PIDLagrangian
+from lexrl.constraints import as_limits
+from lexrl.envs.cost_aware import so_far
+from lexrl.loops import compiled, host
+from lexrl.loops.population import make_population
 from lexrl.order import parse
 from lexrl.tolerance import Adaptive
-from lexrl.train import compiled, host
-from lexrl.train.population import population
 
 # Where the library keeps what is recorded: groups of arrays, by their place in an algorithm's state.
 
@@ -38,22 +37,22 @@ Q_TABLE = {
 Q_NETWORK = {
     "q_network": "net",
     "target_network": "target",
-    "opt_state": "memory",
+    "opt_state": "opt_state",
     "replay": "replay.rows",
     "replay_added": "replay.added",
-    "num_updates": "updates",
+    "num_updates": "num_updates",
 }
 ACTOR_CRITIC = {
-    "actor": "learner.actor",
-    "critic": "learner.critic",
-    "actor_opt_state": "learner.actor_memory",
-    "critic_opt_state": "learner.critic_memory",
-    "value_scale": "learner.scale",
-    "mean_reward": "learner.average",
-    "episode_step": "learner.track.age",
-    "episode_discount": "learner.track.weight",
-    "episode_discounted_return": "learner.track.earned",
-    "num_updates": "learner.time",
+    "actor": "agent.actor",
+    "critic": "agent.critic",
+    "actor_opt_state": "agent.actor_opt_state",
+    "critic_opt_state": "agent.critic_opt_state",
+    "value_scale": "agent.scale",
+    "mean_reward": "agent.average",
+    "episode_step": "agent.episode_tracker.age",
+    "episode_discount": "agent.episode_tracker.weight",
+    "episode_discounted_return": "agent.episode_tracker.earned",
+    "num_updates": "agent.time",
 }
 PENALTY = {"penalty_coefficient": "kappa"}
 LAGRANGIAN = {
@@ -64,7 +63,7 @@ LAGRANGIAN = {
     "stable_episodes": "dual.calm",
     "converged": "dual.settled",
     "thresholds": "dual.floor",
-    "multipliers": "dual.prices",
+    "multipliers": "dual.multipliers",
     "violations": "dual.lack",
     "second_order_multipliers": "dual.pulls",
     "num_dual_updates": "dual.time",
@@ -74,19 +73,19 @@ LIMITS = {
     "num_episodes": "multipliers.seen",
     "multiplier_integral": "multipliers.sums",
     "violations": "multipliers.before",
-    "multipliers": "multipliers.prices",
+    "multipliers": "multipliers.multipliers",
     "num_dual_updates": "multipliers.time",
-    "undiscounted_step": "track.age",
-    "undiscounted_weight": "track.weight",
-    "undiscounted_return": "track.earned",
+    "undiscounted_step": "episode_tracker.age",
+    "undiscounted_weight": "episode_tracker.weight",
+    "undiscounted_return": "episode_tracker.earned",
 }
 OBJECTIVES = {"objective_weights": "aim", "constraint_weights": "sides"}
 APPROPO = {name: f"oracle.{place}" for name, place in Q_NETWORK.items()} | {
     "direction": "direction",
     "constraint_weights": "sides",
-    "undiscounted_step": "track.age",
-    "undiscounted_weight": "track.weight",
-    "undiscounted_return": "track.earned",
+    "undiscounted_step": "episode_tracker.age",
+    "undiscounted_weight": "episode_tracker.weight",
+    "undiscounted_return": "episode_tracker.earned",
     "return_total": "total",
     "num_episodes": "episodes",
     "num_direction_updates": "turns",
@@ -95,34 +94,16 @@ APPROPO = {name: f"oracle.{place}" for name, place in Q_NETWORK.items()} | {
     "mixture_index": "playing",
 }
 RANDOM = {"probabilities": "chances", "action_low": "low", "action_high": "high"}
-ONLY_PPO = {name: f"learner.{place}" for name, place in (ACTOR_CRITIC | PENALTY).items()} | {"column": "column"}
+ONLY_PPO = {name: f"agent.{place}" for name, place in (ACTOR_CRITIC | PENALTY).items()} | {"column": "column"}
 
 # The same for what the training loop carries from update to update.
 
-ALGORITHM_STATE = "learner"
+ALGORITHM_STATE = "agent"
 LOOP_STATE = {
     "loop_observation": "obs",
     "loop_episode_step": "clock",
     "loop_episode_return": "earned",
     "loop_iteration": "iteration",
-}
-
-# Metrics, by the library's names; those that are not here have the same name in the file.
-
-METRICS = {
-    "level": "return_estimate",
-    "floor": "threshold",
-    "price": "multiplier",
-    "weight": "gradient_weight",
-    "settled": "converged",
-    "missed": "violation",
-    "return": "episode_return",
-    "length": "episode_length",
-    "episodes": "num_episodes",
-    "critic_loss": "value_loss",
-    "kl": "approx_kl",
-    "value": "q_value",
-    "admissible": "num_admissible",
 }
 
 # Environments and algorithms.
@@ -134,59 +115,76 @@ ORDERS = {1: "max signal_2", 2: "max signal_2 > min signal_1", 3: "max signal_2 
 
 def finite(objectives: int = 2) -> Any:
     """Six states, three actions; every step may end the episode (5 %), and it is cut off after four steps."""
-    process = random_momdp(2, 6, 3, objectives, successors=3, episodic=True)
-    return lexrl.finite_world(process, noise=0.2, max_steps=4)
+    process = lexrl.MOMDP.random(2, 6, 3, objectives, num_successors=3, episodic=True)
+    return lexrl.FiniteEnv(process, reward_noise=0.2, max_episode_steps=4)
 
 
 def cart() -> Any:
-    return lexrl.cart_safe(trigonometric=True, max_steps=6)
+    return lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=6)
 
 
 def car() -> Any:
     """Continuous actions."""
-    return lexrl.mountain_car_safe(max_steps=6)
+    return lexrl.MountainCarSafe(max_episode_steps=6)
 
 
-def tabular(rule: Callable[..., Any] = lexrl.q_learning, **changes: Any) -> Any:
-    settings: dict[str, Any] = {"alpha": "n^-0.6", "bandit": "epsilon 0.3", "initial": 0.5, "gamma": 0.9}
+def tabular(rule: Callable[..., Any] = lexrl.QLearning, **changes: Any) -> Any:
+    settings: dict[str, Any] = {"alpha": "n^-0.6", "exploration": "epsilon 0.3", "initial_q": 0.5, "gamma": 0.9}
     tolerance = {} if rule is lexrl.gabor else {"tolerance": 0.05}
     return rule(**(settings | tolerance | changes))
 
 
 def networks(**changes: Any) -> Networks:
-    return Networks(hidden=(8,), **changes)
+    return Networks(hidden_sizes=(8,), **changes)
 
 
 def dual(**changes: Any) -> Dual:
     """So eager that objectives converge, and multipliers move, within five updates."""
-    return Dual(**({"window": 4.0, "patience": 4.0} | changes))
+    return Dual(**({"stats_window_size": 4.0, "patience": 4.0} | changes))
 
 
-def multipliers() -> Multipliers:
-    return Multipliers(eta=1.0, window=4.0, proportional=0.1, derivative=0.1)
+def lagrangian() -> PIDLagrangian:
+    return PIDLagrangian(ki=1.0, stats_window_size=4.0, kp=0.1, kd=0.1)
 
 
 def actor_critic(kind: Callable[..., Any], **changes: Any) -> Any:
-    settings = {"worlds": 4, "rollout": 8, "gamma": 0.9, "rate": 0.02, "critic_rate": 0.03, "networks": networks()}
+    settings = {
+        "num_envs": 4,
+        "num_steps": 8,
+        "gamma": 0.9,
+        "learning_rate": 0.02,
+        "critic_learning_rate": 0.03,
+        "networks": networks(),
+    }
     return kind(**(settings | changes))
 
 
 def surrogate(kind: Callable[..., Any], **changes: Any) -> Any:
-    return actor_critic(kind, **({"epochs": 2, "minibatches": 2} | changes))
+    return actor_critic(kind, **({"num_epochs": 2, "num_minibatches": 2} | changes))
 
 
 def lppo(**changes: Any) -> Any:
-    return surrogate(lexrl.LPPO, **({"tolerance": 0.01, "dual": dual(), "entropy": 0.01} | changes))
+    return surrogate(lexrl.LPPO, **({"tolerance": 0.01, "dual": dual(), "ent_coef": 0.01} | changes))
 
 
 def la2c(**changes: Any) -> Any:
-    return actor_critic(lexrl.LA2C, **({"tolerance": 0.01, "dual": dual(), "entropy": 0.01} | changes))
+    return actor_critic(lexrl.LA2C, **({"tolerance": 0.01, "dual": dual(), "ent_coef": 0.01} | changes))
 
 
 def q_network(kind: Callable[..., Any] = lexrl.LDQN, **changes: Any) -> Any:
     """The buffer is written over and the target network renewed within five updates."""
-    sizes = {"worlds": 2, "rollout": 8, "hidden": (8,), "capacity": 64, "warmup": 32, "batch": 8, "period": 3}
-    return kind(**(sizes | {"gamma": 0.9, "rate": 0.02, "epsilon": "0.5 to 0.1 in 60", "scale": 2.0} | changes))
+    sizes = {
+        "num_envs": 2,
+        "num_steps": 8,
+        "hidden_sizes": (8,),
+        "buffer_size": 64,
+        "learning_starts": 32,
+        "batch_size": 8,
+        "target_update_interval": 24,
+    }
+    return kind(
+        **(sizes | {"gamma": 0.9, "learning_rate": 0.02, "epsilon": "0.5 to 0.1 in 60", "return_scale": 2.0} | changes)
+    )
 
 
 class Case(NamedTuple):
@@ -218,17 +216,17 @@ def cases() -> dict[str, Case]:
 
 def _tabular() -> Iterator[tuple[str, Case]]:
     rules = {
-        "q-learning": lexrl.q_learning,
-        "sarsa": lexrl.sarsa,
-        "expected-sarsa": lexrl.expected_sarsa,
-        "double-q": lexrl.double_q,
+        "q-learning": lexrl.QLearning,
+        "sarsa": lexrl.Sarsa,
+        "expected-sarsa": lexrl.ExpectedSarsa,
+        "double-q": lexrl.DoubleQLearning,
         "gabor": lexrl.gabor,
     }
     for name, rule in rules.items():
         yield name, Case(tabular(rule), Q_TABLE)
     variants = {
         "adaptive tolerance": tabular(tolerance=Adaptive(0.5, 0.01)),
-        "softmax": tabular(bandit="softmax n^-0.3"),
+        "softmax": tabular(exploration="softmax n^-0.3"),
         "update tolerance": tabular(tolerance="5%", update_tolerance="0.01 + 1%"),
     }
     for name, algorithm in variants.items():
@@ -241,10 +239,13 @@ def _q_networks() -> Iterator[tuple[str, Case]]:
     yield "DQN", Case(q_network(lexrl.DQN), Q_NETWORK, 1)
     yield "LDQN", Case(q_network(tolerance=0.05), Q_NETWORK)
     changed = q_network(
-        double=True, tolerance=0.1, update_tolerance=0.02, gamma=(0.8, 0.9, 0.95), scale=(1.0, 2.0, 3.0)
+        double_q=True, tolerance=0.1, update_tolerance=0.02, gamma=(0.8, 0.9, 0.95), return_scale=(1.0, 2.0, 3.0)
     )
     yield "LDQN, double, M=3", Case(changed, Q_NETWORK, 3, loops=COMPILED)
-    yield "LDQN, no target network", Case(q_network(period=0), Q_NETWORK, env=cart(), order=CART_ORDER, loops=COMPILED)
+    yield (
+        "LDQN, no target network",
+        Case(q_network(target_update_interval=0), Q_NETWORK, env=cart(), order=CART_ORDER, loops=COMPILED),
+    )
 
 
 def _actor_critics() -> Iterator[tuple[str, Case]]:
@@ -255,60 +256,67 @@ def _actor_critics() -> Iterator[tuple[str, Case]]:
     yield "LPPO, M=1", Case(lppo(), LPPO_STATE, 1, loops=COMPILED)
     yield "LPPO, M=3", Case(lppo(gamma=(0.8, 0.9, 0.95), dual=dual(damping=0.5)), LPPO_STATE, 3)
     yield "Projection", Case(surrogate(lexrl.Projection, dual=dual(), tolerance=0.01), LA2C_STATE)
-    yield "Random", Case(lexrl.Random(worlds=4, rollout=8), RANDOM)
-    yield "Only PPO", Case(lexrl.Only(surrogate(lexrl.PPO), "signal_1"), ONLY_PPO)
+    yield "Random", Case(lexrl.Random(num_envs=4, num_steps=8), RANDOM)
+    yield "Only PPO", Case(lexrl.SingleObjective(surrogate(lexrl.PPO), "signal_1"), ONLY_PPO)
     variants = {
         "second order": lppo(dual=dual(second_order=True)),
         "average": lppo(average=True),
         "Q-critic": lppo(networks=networks(action_values=True)),
-        "penalised": lppo(surrogate="penalised", divergence=0.001),
-        "estimates by the surrogate": lppo(level="surrogate"),
-        "weighted": lppo(weighted=True),
+        "penalised": lppo(surrogate="kl_penalty", kl_target=0.001),
+        "estimates by the surrogate": lppo(return_estimate="surrogate"),
+        "weighted": lppo(discounted_states=True),
         "sequential": lppo(dual=dual(sequential=True)),
     }
     for name, algorithm in variants.items():
         yield f"LPPO, {name}", Case(algorithm, LPPO_STATE, loops=COMPILED)
     falling = "max signal_1 > min signal_2"  # as the critic learns, its estimates of signal_1 fall
-    yield "LPPO, estimates by the critic", Case(lppo(level="critic"), LPPO_STATE, order=falling, loops=COMPILED)
+    yield (
+        "LPPO, estimates by the critic",
+        Case(lppo(return_estimate="critic"), LPPO_STATE, order=falling, loops=COMPILED),
+    )
     plain = networks(optimiser=Optimiser(method="sgd"))
     variants = {
         "second order": la2c(dual=dual(second_order=True)),
         "average": la2c(average=True),
-        "as in the theory": la2c(networks=plain, standardise=False, weighted=True, dual=dual(scaled=False)),
+        "as in the theory": la2c(
+            networks=plain, normalize_advantage=False, discounted_states=True, dual=dual(normalize_violation=False)
+        ),
     }
     for name, algorithm in variants.items():
         yield f"LA2C, {name}", Case(algorithm, LA2C_STATE, loops=COMPILED)
-    squashed = la2c(networks=networks(squash=True), tolerance=0.001)
+    squashed = la2c(networks=networks(squash_output=True), tolerance=0.001)
     yield "LA2C, continuous", Case(squashed, LA2C_STATE, env=car(), order="max reward > min cost", loops=COMPILED)
 
 
 def _constrained() -> Iterator[tuple[str, Case]]:
     state = ACTOR_CRITIC | LIMITS
-    limit = {"limit": "signal_1 <= -0.5", "multipliers": multipliers()}
+    limit = {"constraints": "signal_1 <= -0.5", "lagrangian": lagrangian()}
     yield "RCPO", Case(actor_critic(lexrl.RCPO, **limit), state | OBJECTIVES)
-    lagrangian = surrogate(lexrl.PPOLagrangian, **limit)
-    yield "PPOLagrangian", Case(lagrangian, state | PENALTY | {"constraint_weights": "picks"})
-    chance = {"chance": "signal_1 <= 0.2 with 0.9", "multipliers": multipliers()}
+    yield (
+        "PPOLagrangian",
+        Case(surrogate(lexrl.PPOLagrangian, **limit), state | PENALTY | {"constraint_weights": "picks"}),
+    )
+    chance = {"chance_constraints": "signal_1 <= 0.2 with 0.9", "lagrangian": lagrangian()}
     shown = so_far(finite(), as_limits("signal_1 <= 0.2"))
     risk_state = state | OBJECTIVES | {"quantile": "quantile"}
     yield "VaRAC", Case(actor_critic(lexrl.VaRAC, **chance), risk_state, env=shown)
     yield (
         "VaRAC, CVaR",
-        Case(actor_critic(lexrl.VaRAC, measure="cvar", **chance), risk_state, env=shown, loops=COMPILED),
+        Case(actor_critic(lexrl.VaRAC, risk_measure="cvar", **chance), risk_state, env=shown, loops=COMPILED),
     )
     box = "signal_1 in -1..-0.5, signal_2 in 0.5..1"
-    yield "ApproPO", Case(lexrl.ApproPO(box=box, kept=3, oracle=q_network(lexrl.DQN)), APPROPO)
+    yield "ApproPO", Case(lexrl.ApproPO(target_set=box, mixture_size=3, oracle=q_network(lexrl.DQN)), APPROPO)
 
 
 def train(case: Case, loop: str) -> Any:
     """The chunks of a training, two seeds on one device."""
     env = finite(max(2, case.objectives)) if case.env is None else case.env
     order = parse(case.order or ORDERS[case.objectives])
-    agents = population(case.algorithm, env, order, SEEDS, jax.devices()[:1])
-    steps = case.updates * case.algorithm.worlds * case.algorithm.rollout
+    agents = make_population(case.algorithm, env, order, SEEDS, jax.devices()[:1])
+    steps = case.updates * case.algorithm.num_envs * case.algorithm.num_steps
     if loop == "compiled":
-        return compiled.advance(agents, compiled.start(agents), steps, chunks=CHUNKS)
-    return host.advance(agents, env, host.start(agents, env), steps, chunks=CHUNKS)
+        return compiled.advance(agents, compiled.start(agents), steps, num_log_points=CHUNKS)
+    return host.advance(agents, env, host.start(agents, env), steps, num_log_points=CHUNKS)
 
 
 def with_other_numbers(algorithm: Any) -> Any:
@@ -325,15 +333,13 @@ def measure(case: Case, loop: str) -> dict[str, Any]:
     """Train, and give hash and floats of every group of the last state and of every metric."""
     chunks = list(train(case, loop))
     assert not chunks[-1].faults
-    last = chunks[-1].seats
+    last = chunks[-1].train_states
     algorithm_state = attrgetter(ALGORITHM_STATE)(last)
     state = {name: jax.tree.leaves(attrgetter(place)(algorithm_state)) for name, place in case.groups.items()}
     recorded, all_of_it = sum(map(len, state.values())), len(jax.tree.leaves(algorithm_state))
     assert recorded == all_of_it, f"{recorded} of {all_of_it} arrays of the state are recorded"
     state |= {name: jax.tree.leaves(attrgetter(place)(last)) for name, place in LOOP_STATE.items()}
-    metrics = {
-        METRICS.get(name, name): np.stack([chunk.metrics[name] for chunk in chunks]) for name in chunks[0].metrics
-    }
+    metrics = {name: np.stack([chunk.metrics[name] for chunk in chunks]) for name in chunks[0].metrics}
     return {
         "state": {name: {"sha256": digest(leaves), "sums": sums(leaves)} for name, leaves in state.items() if leaves},
         "metrics": {name: {"sha256": digest([each]), "values": floats(each)} for name, each in metrics.items()},

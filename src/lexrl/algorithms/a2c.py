@@ -90,7 +90,7 @@ def improve(
         policy = actor(seen.obs)
         gain = jnp.mean(policy.log_prob(seen.action) * advantage)
         entropy = jnp.mean(policy.entropy())
-        return -gain - bonus * entropy, {"surrogate": gain, "ent_coef": entropy}
+        return -gain - bonus * entropy, {"surrogate": gain, "entropy": entropy}
 
     gradient, metrics = jax.grad(loss, has_aux=True)(agent.actor)
     if bend is not None:

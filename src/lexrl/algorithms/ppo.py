@@ -111,7 +111,7 @@ def improve(
         gain = surrogate(settings.surrogate, settings.clip_range, ratio, advantage)
         entropy = jnp.mean(policy.entropy())
         penalty = kappa * jnp.mean(policy.kl(seen.policy)) if settings.surrogate == "kl_penalty" else 0.0
-        return penalty - gain - bonus * entropy, {"surrogate": gain, "ent_coef": entropy}
+        return penalty - gain - bonus * entropy, {"surrogate": gain, "entropy": entropy}
 
     def step(agent: Agent, rows: Array) -> tuple[Agent, Metrics]:
         part, advantages = jax.tree.map(lambda leaf: leaf[rows], (seen.rows(), advantage))

@@ -100,7 +100,7 @@ class Projection(eqx.Module):
             direction = jax.tree.map(lambda leaf: -jnp.tensordot(weights, leaf, axes=1), gradients)
             agent = ac.move_actor(self.networks, agent, direction, self.learning_rate(agent.time))
             agent, losses = ac.move_critic(self.networks, agent, part, self.critic_learning_rate(agent.time))
-            return agent, {"gradient_weight": weights, "ent_coef": entropy, "value_loss": losses}
+            return agent, {"gradient_weight": weights, "entropy": entropy, "value_loss": losses}
 
         rows = networks.minibatches(key, each.shape[0], self.num_epochs, self.num_minibatches)
         agent, metrics = jax.lax.scan(step, agent, rows)

@@ -77,3 +77,41 @@ def require_positive(**counts: int) -> None:
     for name, count in counts.items():
         if count < 1:
             raise InputError(f"{name} is {count}; it must be 1 or more.")
+
+
+def require_in_unit_interval(**values: Any) -> None:
+    """Complain about a number, or one of several, outside of [0, 1]; traced ones pass."""
+    _require(values, "it must lie in [0, 1]", lambda x: 0 <= x <= 1)
+
+
+def require_above_zero(**values: Any) -> None:
+    """Complain about a number, or one of several, that is not above 0; traced ones pass."""
+    _require(values, "it must be above 0", lambda x: x > 0)
+
+
+def require_at_least(least: float, **values: Any) -> None:
+    """Complain about a number, or one of several, below `least`; traced ones pass."""
+    _require(values, f"it must be {least:g} or more", lambda x: x >= least)
+
+
+def require_choice(choices: tuple[str, ...], **values: Any) -> None:
+    """Complain about a word that is none of the choices."""
+    for name, given in values.items():
+        if given not in choices:
+            raise InputError(f"{name} is {given!r}; it must be one of {', '.join(map(repr, choices))}.")
+
+
+def require_per_objective(num_objectives: int, **values: Any) -> None:
+    """Complain about a setting given one each, for another number of objectives."""
+    for name, given in values.items():
+        if isinstance(given, tuple) and len(given) != num_objectives:
+            raise InputError(
+                f"{name} has {len(given)} entries for {num_objectives} objectives; give one for all, or one each."
+            )
+
+
+def _require(values: dict[str, Any], text: str, fits: Any) -> None:
+    for name, given in values.items():
+        for one in given if isinstance(given, tuple) else (given,):
+            if isinstance(one, int | float) and not fits(one):
+                raise InputError(f"{name} is {given}; {text}.")

@@ -38,7 +38,7 @@ class Result:
     """Why a seed stopped, by its place among the seeds."""
     seconds: float
 
-    def learner(self, place: int = 0) -> Any:
+    def agent(self, place: int = 0) -> Any:
         """The state of one seed's learner."""
         return jax.tree.map(lambda leaf: leaf[place], self.train_states.agent)
 
