@@ -1,6 +1,6 @@
 """CartSafe (`lexrl.envs.cart_safe`) once more, as a user of Gymnasium would write it: the reward less the cost.
 
-Plain floats and `math`: on one world that is two to four times as fast as NumPy. Vectorising over worlds is not what
+Plain floats and `math`: in one environment that is two to four times as fast as NumPy. Vectorizing over environments is not what
 Stable-Baselines3 does by itself.
 """
 

@@ -1,8 +1,8 @@
 """How JAX is set up for training, and the four places where we have to talk XLA into something.
 
-XLA flags and CPU devices are fixed when JAX makes its first array, so `configure` must run before that: the command line
-calls it first, and so does a run that finds it has not been called. Importing `lexrl` sets nothing. `docs/xla-notes.md`
-explains the four functions at the end.
+XLA flags and CPU devices are fixed when JAX makes its first array, so `configure` must run before that. The command
+line calls it first; a run calls it if that has not been done. Importing `lexrl` sets nothing. The four functions at the
+end are explained in `docs/xla-notes.md`.
 """
 
 import os
@@ -40,15 +40,15 @@ def configure(num_devices: int | None = None, cache_dir: str | os.PathLike[str] 
     lost = []
     if "xla_backend_extra_options" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_WHOLE_LOOPS}".strip()
-        lost += ["compiled loops are slower"] if _jax_is_in_use() else []
+        lost += ["compiled loops run slower"] if _jax_is_in_use() else []
     if not _set_devices(num_devices, flags):
-        lost = [f"training uses {jax.local_device_count()} of {num_devices or num_cores()} cores", *lost]
+        lost = [f"CPU devices: {jax.local_device_count()} instead of {num_devices or num_cores()}", *lost]
     if cache_dir is not None or jax.config.values["jax_compilation_cache_dir"] is None:
         jax.config.update("jax_compilation_cache_dir", str(cache_dir or cache_folder() / "xla"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
     if lost:
         warnings.warn(
-            f"JAX was in use before lexrl could configure it: {' and '.join(lost)}. "
+            f"JAX was in use before lexrl could configure it: {'; '.join(lost)}. "
             "Call lexrl.configure() right after the imports, before anything else uses JAX.",
             stacklevel=2,
         )
