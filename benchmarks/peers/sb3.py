@@ -45,7 +45,7 @@ class Job:
     """Greedy episodes after training."""
     activation: str = "tanh"
     vec: str = "dummy"
-    """dummy: the environments one after the other in this process, as is usual; subproc: each in a process of its own."""
+    """dummy: all environments in this process, as is usual; subproc: each in a process of its own."""
     threads: int | None = None
     """Of PyTorch; by default all cores."""
     observe_cos_sin: bool = False
