@@ -88,9 +88,9 @@ def of_verdicts(samples: int, seeds: tuple[int, ...]) -> Table:
 
 
 def of_laws(samples: int) -> Table:
-    """Exponents of power laws whose times are geometric means over worlds, some of which are slow or get slow."""
+    """Exponents of power laws whose times are geometric means over environments, some of which are slow or get slow."""
     counts = (5, 10, 30)
-    table = Table(*(f"{n} worlds" for n in counts), title="fit: coverage in per cent", box=None)
+    table = Table(*(f"{n} environments" for n in counts), title="fit: coverage in per cent", box=None)
     shares = []
     for n in counts:
         random = np.random.default_rng(n)

@@ -1,11 +1,7 @@
 """Lexicographic multi-objective reinforcement learning: objectives in order of importance, no weights to guess."""
 
-from lexrl import backend as _backend
-
-_backend.prepare()
-
-from lexrl import exact, lex, schedules, tolerance  # noqa: E402
-from lexrl.algorithms import (  # noqa: E402
+from lexrl import exact, lex, schedules, tolerance
+from lexrl.algorithms import (
     A2C,
     DQN,
     LA2C,
@@ -30,8 +26,9 @@ from lexrl.algorithms import (  # noqa: E402
     VaRAC,
     gabor,
 )
-from lexrl.dual import Dual  # noqa: E402
-from lexrl.envs import (  # noqa: E402
+from lexrl.backend import configure
+from lexrl.dual import Dual
+from lexrl.envs import (
     CartPole,
     CartSafe,
     FiniteEnv,
@@ -42,14 +39,14 @@ from lexrl.envs import (  # noqa: E402
     per_seed,
     random_env,
 )
-from lexrl.errors import InputError  # noqa: E402
-from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
-from lexrl.momdp import MOMDP  # noqa: E402
-from lexrl.networks import Optimiser  # noqa: E402
-from lexrl.order import Order  # noqa: E402
-from lexrl.presets import preset  # noqa: E402
-from lexrl.runs import Policy, Result, Run, load, resume, stream, train  # noqa: E402
-from lexrl.theory import check  # noqa: E402
+from lexrl.errors import InputError
+from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack
+from lexrl.momdp import MOMDP
+from lexrl.networks import Optimiser
+from lexrl.order import Order
+from lexrl.presets import preset
+from lexrl.runs import Policy, Result, Run, load, resume, stream, train
+from lexrl.theory import check
 
 __version__ = "0.1.0"
 
@@ -92,6 +89,7 @@ __all__ = [
     "Tabular",
     "VaRAC",
     "check",
+    "configure",
     "critical_slack",
     "evaluate",
     "exact",

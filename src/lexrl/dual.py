@@ -20,7 +20,7 @@ from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from lexrl import lex
-from lexrl.backend import once
+from lexrl.backend import compute_once
 from lexrl.errors import InputError
 from lexrl.returns import EpisodeStats, share
 from lexrl.schedules import Constant, Schedule, as_schedule
@@ -224,14 +224,14 @@ class Dual(eqx.Module):
         quick, slow = (share(count, seen, times * self.stats_window_size) for times in (1, 4))
         middle = jnp.where(state.seen > 0, state.slow, here)
         parts = (sample.squares / jnp.maximum(count, 1.0), 2 * here * middle, middle**2)
-        square, product, centre = once(parts, count >= 0)  # so that every loop rounds them alike
+        square, product, centre = compute_once(parts, count >= 0)  # so that every loop rounds them alike
         away = square - product + centre
         steps = (
             quick * (here - state.quick),
             slow * (here - state.slow),
             slow * (jnp.maximum(away, 0.0) - state.spread),
         )
-        steps = once(steps, count >= 0)  # these, too
+        steps = compute_once(steps, count >= 0)  # these, too
         return state._replace(
             quick=state.quick + steps[0], slow=state.slow + steps[1], spread=state.spread + steps[2], seen=seen
         )

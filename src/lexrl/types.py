@@ -113,3 +113,10 @@ class Algorithm(Protocol):
         ...
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]: ...
+
+
+@runtime_checkable
+class Mixture(Protocol):
+    """An algorithm whose policy is a mixture: one of several policies is drawn when an episode begins."""
+
+    def begin(self, state: State, key: Array) -> State: ...

@@ -101,8 +101,8 @@ ONLY_PPO = {name: f"agent.{place}" for name, place in (ACTOR_CRITIC | PENALTY).i
 ALGORITHM_STATE = "agent"
 LOOP_STATE = {
     "loop_observation": "obs",
-    "loop_episode_step": "clock",
-    "loop_episode_return": "earned",
+    "loop_episode_step": "episode_step",
+    "loop_episode_return": "episode_return",
     "loop_iteration": "iteration",
 }
 

@@ -88,8 +88,8 @@ class TestGoingOn:
         """Episodes were under way, of different lengths; some had ended before; learners learned."""
         _, _, whole = case
         for chunk in whole[:-1]:
-            assert len(np.unique(chunk.train_states.clock)) > 2
-            np.testing.assert_array_equal(chunk.train_states.world.taken, chunk.train_states.clock)
+            assert len(np.unique(chunk.train_states.episode_step)) > 2
+            np.testing.assert_array_equal(chunk.train_states.env_state.taken, chunk.train_states.episode_step)
         assert (np.asarray([chunk.metrics["num_episodes"] for chunk in whole]).sum(axis=0) > 3).all()
         one, other = (jax.tree.leaves(chunk.train_states.agent) for chunk in (whole[0], whole[-1]))
         assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
@@ -115,7 +115,7 @@ def test_actions_that_are_floats():
     whole = trained(algorithm, lambda: GymEnv("Pendulum-v1", 20), steps=96)
     rest = trained(algorithm, lambda: GymEnv("Pendulum-v1", 20), stored(whole[1].train_states), steps=96)
     same(whole[-1].train_states, rest[-1].train_states)
-    assert whole[1].train_states.world.actions.dtype == np.float32
+    assert whole[1].train_states.env_state.actions.dtype == np.float32
 
 
 class Drawn:

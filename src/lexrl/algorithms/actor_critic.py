@@ -15,6 +15,7 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from lexrl import networks, returns
+from lexrl.backend import fusion_barrier
 from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
 from lexrl.networks import MLP, Activation, Actor, Optimiser, OptState
@@ -216,8 +217,8 @@ def standardised(advantage: Float[Array, " B"]) -> Float[Array, " B"]:
     The barriers keep XLA from melting this into what comes before and after: whether the advantage is one objective's
     or a sum of several must not change how it is rounded.
     """
-    whole = jax.lax.optimization_barrier(advantage)
-    return jax.lax.optimization_barrier((whole - whole.mean()) / (whole.std() + 1e-8))
+    whole = fusion_barrier(advantage)
+    return fusion_barrier((whole - whole.mean()) / (whole.std() + 1e-8))
 
 
 def combined(

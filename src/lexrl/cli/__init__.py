@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import tyro
 from rich.table import Table
 
-from lexrl.backend import cache_folder
+from lexrl.backend import cache_folder, configure
 from lexrl.cli.check import Check, check
 from lexrl.cli.experiment import ExperimentCommand, experiment
 from lexrl.cli.names import ALGORITHMS, chosen_preset, learners, registry, summary, worlds
@@ -33,6 +33,7 @@ class List:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: bad input ends in one sentence and exit code 2."""
     words = sys.argv[1:] if arguments is None else arguments
+    configure()
     # Matplotlib would make a folder in the user's home.
     os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
     try:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from jax import Array
 
-from lexrl.backend import once
+from lexrl.backend import compute_once
 from lexrl.errors import InputError
 from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.types import Discrete, Spec, Step, require_episode
@@ -78,7 +78,7 @@ class FiniteEnv(eqx.Module):
         slots = jnp.asarray(self.slots)
         m = len(self.names)
         pairs = (m + 1) // 2
-        draws = once(jax.random.uniform(key, (2 + 2 * pairs,)), state >= 0)
+        draws = compute_once(jax.random.uniform(key, (2 + 2 * pairs,)), state >= 0)
         slot = _draw(lambda slot: slots[state, action, slot, :2], self.n_slots, draws[0], draws[1])
         outcome = slots[state, action, slot, 2:]
         successor = outcome[0].astype(jnp.int32)

@@ -13,7 +13,7 @@ from lexrl.envs.cart_safe import HALF_LENGTH, SAFE, TRACK
 from lexrl.experiments import safety
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.sections import Section
-from lexrl.loops.trajectories import paths
+from lexrl.loops.trajectories import record_trajectories
 from lexrl.runs import load
 
 TITLE = "Policies: what was learned, in pictures"
@@ -46,7 +46,7 @@ def _pictures(world: str, kind: str, here: Sequence[Finished]) -> Section:
 
 def _picture(one: Finished, draw: Draw) -> dict[str, Any]:
     result = load(one.found.path, one.job.build())
-    seen = paths(result.population, result.train_states.agent, EPISODES).seen
+    seen = record_trajectories(result.population, result.train_states.agent, EPISODES).observations
     titles = [f"seed {seed}" for seed in result.run.seeds]
     label = one.job.label
     return {

@@ -9,12 +9,13 @@ import equinox as eqx
 import jax
 
 from lexrl import presets
+from lexrl.backend import ensure_configured
 from lexrl.envs import checker, named
 from lexrl.envs.cost_aware import CostAwareObservation, so_far
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.loops import keys
-from lexrl.loops.compiled import check_length
+from lexrl.loops.chunks import check_length
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population, make_population, members
 from lexrl.order import Order, as_order
@@ -56,6 +57,7 @@ def plan(
     num_log_points: int = 50,
 ) -> Run:
     """Check what was given and make it a run. `seeds` is how many (0, 1, ...), or which."""
+    ensure_configured()
     learner, env, order, many = _unnamed(algorithm, env, order, total_timesteps)
     env = shown_so_far(learner, env)
     world = env.one(0) if isinstance(env, PerSeed) else env

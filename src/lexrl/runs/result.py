@@ -12,9 +12,8 @@ import numpy as np
 
 from lexrl import exact, lex, replay
 from lexrl.errors import InputError
-from lexrl.loops import host_evaluation
-from lexrl.loops.compiled import TrainState
-from lexrl.loops.evaluation import Evaluation, evaluate
+from lexrl.loops.chunks import TrainState
+from lexrl.loops.evaluation import Evaluation, evaluate, evaluate_on_host
 from lexrl.loops.population import Population
 from lexrl.momdp import MOMDP
 from lexrl.report.run_folder import objectives
@@ -71,7 +70,7 @@ class Result:
     ) -> Evaluation:
         """Play fresh episodes with every seed's policy."""
         if on_host(self.run.env):
-            return host_evaluation.evaluate(
+            return evaluate_on_host(
                 self.population, self.run.env, self.train_states.agent, episodes=episodes, gamma=gamma, greedy=greedy
             )
         return evaluate(self.population, self.train_states.agent, episodes=episodes, gamma=gamma, greedy=greedy)
