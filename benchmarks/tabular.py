@@ -85,7 +85,7 @@ def report(speeds: dict[str, list[float]]) -> None:
 
 def lexrl_learner(worlds: list[FiniteEnv], steps: int) -> Callable[[], float]:
     """The library's own loop, for all worlds at once; compiled before it is timed."""
-    m = len(worlds[0].spec.objectives)
+    m = len(worlds[0].spec.signals)
     order = parse(" > ".join(f"max signal_{i + 1}" for i in range(m)))
     learner = lexrl.QLearning(alpha=ALPHA, exploration=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
     population = make_population(learner, per_seed(worlds), order, range(len(worlds)), jax.devices()[:1])

@@ -39,9 +39,9 @@ from lexrl.envs import (  # noqa: E402
     GymEnv,
     GymVectorEnv,
     MountainCarSafe,
-    per_seed,
     random_env,
 )
+from lexrl.envs.per_seed import per_seed  # noqa: E402
 from lexrl.errors import InputError  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP  # noqa: E402

@@ -23,7 +23,7 @@ from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population, over_members, rewards
 from lexrl.order import Order
-from lexrl.types import Algorithm, AnyArray, Env, Metrics, State, Transition
+from lexrl.types import METRICS, Algorithm, AnyArray, Env, Metrics, State, Transition
 
 
 class Fault(NamedTuple):
@@ -60,7 +60,7 @@ class Tally(NamedTuple):
     metrics: dict[str, AnyArray]
 
 
-IN_RETURN_UNITS = frozenset({"return_estimate", "threshold", "q_value"})
+IN_RETURN_UNITS = frozenset(name for name, metric in METRICS.items() if metric.in_return_units)
 """A learner's own numbers that stand for returns, and are therefore shown in the user's signs."""
 
 

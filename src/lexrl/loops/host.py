@@ -4,8 +4,8 @@ It is the compiled loop with the world outside: same keys, same order of events,
 world both give the same numbers; and it goes on from what it yielded, bit for bit, with any world that does the same
 again when it is given the same keys and actions. Members run one after the other.
 
-A world written in JAX is compiled step by step. Others are any object with a `spec` and `crowd(n)`, which gives `n`
-worlds side by side (`lexrl.envs.crowd`), or with `reset(key)` and `step(state, action, key)`.
+A world written in JAX is compiled step by step. Others are any object with a `spec` and `batched(n)`, which gives `n`
+worlds side by side (`lexrl.types.BatchedEnv`), or with `reset(key)` and `step(state, action, key)`.
 """
 
 import contextlib
@@ -20,7 +20,6 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs import batched, checker
-from lexrl.envs.crowd import BatchedEnv, Keys
 from lexrl.envs.per_seed import PerSeed
 from lexrl.loops import keys
 from lexrl.loops.compiled import (
@@ -39,7 +38,7 @@ from lexrl.loops.compiled import (
 )
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population
-from lexrl.types import Spec, Transition
+from lexrl.types import BatchedEnv, EnvSpec, Keys, Spec, Transition
 
 
 class Member(NamedTuple):
@@ -107,7 +106,7 @@ def advance(
 
 def everyone(population: Population) -> list[Member]:
     """Each member on its own."""
-    columns = population.order.columns(population.spec.objectives)
+    columns = population.order.columns(population.spec.signals)
     each = apart((population.algorithms, population.seeds), population.size)
     placed = [jax.device_put(one) for one in each]
     return [
@@ -135,11 +134,11 @@ def _together(population: Population, each: Sequence[TrainState]) -> TrainState:
 def _first(one: Member, env: Any, population: Population) -> TrainState:
     spec, n = population.spec, one.algorithm.num_envs
     if isinstance(env, eqx.Module):
-        crowd = batched.Compiled(env)
+        crowd = batched.CompiledEnvs(env)
         obs = crowd.reset(np.ones(n, bool), one.keys(Purpose.RESET, np.arange(n), 0))
         world = crowd.state
     else:
-        obs, world = batched.blank(spec.observation_space, n), batched.no_trail(spec, n)
+        obs, world = batched.zeros(spec.observation_space, n), batched.empty_trail(spec, n)
     none = np.int32(-1)
     return TrainState(
         agent=one.init(order_spec(population)),
@@ -157,8 +156,8 @@ def _revived(stack: contextlib.ExitStack, one: Member, env: Any, train_state: Tr
     if int(train_state.fault.step) >= 0:
         return None, train_state
     lanes, time = np.arange(one.algorithm.num_envs), int(train_state.iteration) * one.algorithm.num_steps
-    crowd = stack.enter_context(contextlib.closing(batched.alive(env, len(lanes))))
-    crowd, obs = batched.revived(
+    crowd = stack.enter_context(contextlib.closing(batched.make_batched(env, len(lanes))))
+    crowd, obs = batched.restore(
         crowd,
         train_state.env_state,
         train_state.obs,
@@ -170,7 +169,9 @@ def _revived(stack: contextlib.ExitStack, one: Member, env: Any, train_state: Tr
     return crowd, train_state._replace(agent=jax.device_put(train_state.agent), obs=obs)
 
 
-def _chunk(one: Member, spec: Spec, crowd: Any, train_state: TrainState, iterations: int) -> tuple[TrainState, Tally]:
+def _chunk(
+    one: Member, spec: EnvSpec, crowd: Any, train_state: TrainState, iterations: int
+) -> tuple[TrainState, Tally]:
     """As many iterations as asked for; a member that has met a NaN does nothing, and keeps what it was before."""
     if int(train_state.fault.step) >= 0:
         return train_state, _silence(one, spec, train_state)
@@ -187,12 +188,12 @@ def _chunk(one: Member, spec: Spec, crowd: Any, train_state: TrainState, iterati
     return train_state, tally
 
 
-def _silence(one: Member, spec: Spec, train_state: TrainState) -> Tally:
+def _silence(one: Member, spec: EnvSpec, train_state: TrainState) -> Tally:
     """What a member that has stopped has to tell: nothing, in the shapes of the others."""
     t, n, m = one.algorithm.num_steps, one.algorithm.num_envs, len(one.columns)
     seen, chosen, numbers = (
-        batched.blank(spec.observation_space, t, n),
-        batched.blank(spec.action_space, t, n),
+        batched.zeros(spec.observation_space, t, n),
+        batched.zeros(spec.action_space, t, n),
         np.zeros((t, n), np.float32),
     )
     rollout = Transition(seen, chosen, np.zeros((t, n, m), np.float32), numbers, seen, np.zeros((t, n), bool))
@@ -202,7 +203,7 @@ def _silence(one: Member, spec: Spec, train_state: TrainState) -> Tally:
     return Tally(zero, np.zeros(m, np.float32), zero, zero, zeros)
 
 
-def _iterate(one: Member, spec: Spec, crowd: BatchedEnv, train_state: TrainState) -> tuple[TrainState, Tally]:
+def _iterate(one: Member, spec: EnvSpec, crowd: BatchedEnv, train_state: TrainState) -> tuple[TrainState, Tally]:
     """One turn of the loop: collect a rollout, learn from it."""
     begin = int(train_state.iteration) * one.algorithm.num_steps
     seen, counts = [], []
@@ -219,7 +220,7 @@ def _iterate(one: Member, spec: Spec, crowd: BatchedEnv, train_state: TrainState
 
 
 def _step(
-    one: Member, spec: Spec, crowd: BatchedEnv, train_state: TrainState, time: int
+    one: Member, spec: EnvSpec, crowd: BatchedEnv, train_state: TrainState, time: int
 ) -> tuple[TrainState, Transition, Any]:
     """One step of every world of a member, with the bookkeeping of its episodes."""
     lanes = np.arange(one.algorithm.num_envs)
@@ -228,14 +229,14 @@ def _step(
     checker.check_batched_step(spec, answers)
     reward = one.rewards(answers.signals)
     clock, earned = train_state.clock + np.int32(1), train_state.earned + reward
-    last = (answers.discount == 0) | (clock >= spec.max_episode_steps) | answers.cut
+    last = (answers.discount == 0) | (clock >= spec.max_episode_steps) | answers.truncated
     seen = Transition(train_state.obs, actions, reward, answers.discount, answers.obs, last)
     ended = last.astype(np.float32)
     counts = (ended.sum(), (earned * ended[:, None]).sum(axis=0), (clock * ended).sum(dtype=np.float32))
     obs = answers.obs
     if last.any():
         # The reset of time t + 1: time 0 was the first of all.
-        obs = batched.renewed(crowd, last, obs, one.keys(Purpose.RESET, lanes, time + 1))
+        obs = batched.reset_where(crowd, last, obs, one.keys(Purpose.RESET, lanes, time + 1))
         clock, earned = np.where(last, np.int32(0), clock), np.where(last[:, None], np.float32(0), earned)
     return train_state._replace(obs=obs, clock=clock, earned=earned), seen, counts
 

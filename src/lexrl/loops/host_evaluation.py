@@ -10,12 +10,11 @@ from jax import Array
 
 from lexrl.envs import batched, checker
 from lexrl.envs.batched import over_envs
-from lexrl.envs.crowd import BatchedEnv
 from lexrl.loops.evaluation import Evaluation, begun, check_episodes
 from lexrl.loops.host import Member, addressed, apart, everyone
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population
-from lexrl.types import Spec
+from lexrl.types import BatchedEnv, EnvSpec
 
 
 def evaluate(
@@ -25,7 +24,7 @@ def evaluate(
     check_episodes(episodes)
     discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(population.order.objectives),))
     each = [jax.device_put(agent) for agent in apart(agents, population.size)]
-    with contextlib.closing(batched.alive(env, population.algorithms.num_envs)) as crowd:
+    with contextlib.closing(batched.make_batched(env, population.algorithms.num_envs)) as crowd:
         played = [
             _play(one, population.spec, crowd, agent, episodes, discount, greedy)
             for one, agent in zip(everyone(population), each, strict=True)
@@ -67,7 +66,7 @@ class Outing(NamedTuple):
 
 
 def _play(
-    one: Member, spec: Spec, crowd: BatchedEnv, agent: Any, episodes: int, gamma: np.ndarray, greedy: bool
+    one: Member, spec: EnvSpec, crowd: BatchedEnv, agent: Any, episodes: int, gamma: np.ndarray, greedy: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each episode paid, without and with discount, and its length.
 
@@ -83,14 +82,14 @@ def _play(
         answers = crowd.step(actions, one.keys(Purpose.EVALUATE_STEP, number, so_far.clock))
         checker.check_batched_step(spec, answers)
         obs, so_far = answers.obs, so_far.after(one.rewards(answers.signals), gamma)
-        last = (answers.discount == 0) | (so_far.clock >= spec.max_episode_steps) | answers.cut
+        last = (answers.discount == 0) | (so_far.clock >= spec.max_episode_steps) | answers.truncated
         outcomes |= {int(number[i]): tuple(part[i] for part in so_far[:3]) for i in np.flatnonzero(last)}
         if outcomes.keys() >= set(range(episodes)):
             break
         if last.any():
             number = np.where(last, upcoming - 1 + np.cumsum(last), number)
             upcoming += int(last.sum())
-            obs = batched.renewed(crowd, last, obs, one.keys(Purpose.EVALUATE_RESET, number, 0))
+            obs = batched.reset_where(crowd, last, obs, one.keys(Purpose.EVALUATE_RESET, number, 0))
             so_far = so_far.anew(last)
     returns, discounted, lengths = zip(*(outcomes[episode] for episode in range(episodes)), strict=True)
     return np.array(returns), np.array(discounted), np.array(lengths)

@@ -19,7 +19,7 @@ from lexrl.backend import traced_once
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.types import Algorithm, AnyArray, Spec
+from lexrl.types import Algorithm, AnyArray, EnvSpec
 
 
 class Population(NamedTuple):
@@ -31,8 +31,8 @@ class Population(NamedTuple):
     env: Any
     """Shared by all, or one each (`own_world`); nothing if it is stepped from Python."""
     per_seed_env: bool
-    spec: Spec
-    """The world's own spec, with all its signals."""
+    spec: EnvSpec
+    """The environment's own, with all its signals."""
     order: Order
     mesh: Mesh
     share: Array
@@ -43,7 +43,7 @@ class Population(NamedTuple):
     @property
     def static(self) -> dict[str, Any]:
         """What the compiled functions are specialised on."""
-        columns = tuple(int(column) for column in self.order.columns(self.spec.objectives))
+        columns = tuple(int(column) for column in self.order.columns(self.spec.signals))
         return {
             "per_seed_env": self.per_seed_env,
             "columns": columns,
@@ -81,7 +81,7 @@ def make_population(
     per_seed_env = isinstance(env, PerSeed)
     spec = env.one(0).spec if per_seed_env else env.spec
     world = env.stacked if per_seed_env else env if isinstance(env, eqx.Module) else ()
-    order.columns(spec.objectives)
+    order.columns(spec.signals)
     chosen = (list(devices) if devices is not None else jax.devices())[:n]
     mesh = Mesh(np.array(chosen), ("members",))
     deal, everywhere = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec())
