@@ -32,7 +32,7 @@ from lexrl import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks
 from lexrl.loops import compiled
 from lexrl.loops.population import make_population
 from lexrl.order import parse
-from lexrl.types import Spec, Step
+from lexrl.types import EnvSpec, Step
 
 SEEDS = list(range(10))
 SMALL = Networks(hidden_sizes=(24, 24))
@@ -64,8 +64,8 @@ class Copies(eqx.Module):
     n: int = eqx.field(static=True)
 
     @property
-    def spec(self) -> Spec:
-        return self.inner.spec._replace(objectives=tuple(f"signal_{i}" for i in range(self.n)))
+    def spec(self) -> EnvSpec:
+        return self.inner.spec._replace(signals=tuple(f"signal_{i}" for i in range(self.n)))
 
     def reset(self, key: Any) -> Any:
         return self.inner.reset(key)

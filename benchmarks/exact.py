@@ -39,7 +39,7 @@ def main() -> None:
 def random_rows(table: Table, states: int, objectives: int, repeats: int) -> None:
     """Policy iteration, value iteration and linear programs on one random MOMDP with planted ties."""
     momdp = MOMDP.random(0, states, 4, objectives, gamma=0.9, tie_fraction=0.5)
-    order = " > ".join(f"max {name}" for name in momdp.objectives)
+    order = " > ".join(f"max {name}" for name in momdp.signals)
     name = f"random, S={states} A=4 M={objectives}"
     first, reference = timed(lambda: solve(momdp, order), repeats)
     table.add_row(name, "policy iteration", f"{first:.3f}", "1.0", "")

@@ -25,7 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 import lexrl
-from lexrl.envs import FiniteEnv, per_seed
+from lexrl.envs import FiniteEnv
+from lexrl.envs.per_seed import per_seed
 from lexrl.loops import compiled
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -85,7 +86,7 @@ def report(speeds: dict[str, list[float]]) -> None:
 
 def lexrl_run(envs: list[FiniteEnv], steps: int) -> Callable[[], float]:
     """The library's own loop, for all environments at once; compiled before it is timed."""
-    m = len(envs[0].spec.objectives)
+    m = len(envs[0].spec.signals)
     order = parse(" > ".join(f"max signal_{i + 1}" for i in range(m)))
     algorithm = lexrl.QLearning(alpha=ALPHA, exploration=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
     population = make_population(algorithm, per_seed(envs), order, range(len(envs)), jax.devices()[:1])
@@ -173,7 +174,7 @@ def numba_loop(slots: Any, q: Any, steps: int, seed: int) -> None:
 def python_run(env: FiniteEnv, steps: int) -> Callable[[], float]:
     """The twin in plain Python: a dictionary for each objective, lists for the admissible actions."""
     slots: list[list[list[list[float]]]] = np.asarray(env.slots).tolist()
-    n_states, n_actions, n_slots, m = len(slots), len(slots[0]), len(slots[0][0]), len(env.names)
+    n_states, n_actions, n_slots, m = len(slots), len(slots[0]), len(slots[0][0]), len(env.spec.signals)
 
     def best_actions(q: list[dict[tuple[int, int], float]], s: int) -> tuple[list[int], list[float]]:
         allowed, bests = list(range(n_actions)), []

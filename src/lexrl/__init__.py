@@ -36,9 +36,9 @@ from lexrl.envs import (
     GymEnv,
     GymVectorEnv,
     MountainCarSafe,
-    per_seed,
     random_env,
 )
+from lexrl.envs.per_seed import per_seed
 from lexrl.errors import InputError
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack
 from lexrl.momdp import MOMDP

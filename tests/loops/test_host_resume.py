@@ -13,7 +13,7 @@ from lexrl.envs import GymEnv
 from lexrl.loops import host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
-from lexrl.types import Discrete, Spec, Step
+from lexrl.types import Discrete, EnvSpec, Step
 
 ORDER = parse("max reward")
 SEEDS, CHUNKS = (3, 8, 5), 4
@@ -121,7 +121,7 @@ def test_actions_that_are_floats():
 class Drawn:
     """A world in plain Python, which draws with the keys it is given."""
 
-    spec = Spec(Discrete(4), Discrete(2), ("reward",), 7)
+    spec = EnvSpec(Discrete(4), Discrete(2), ("reward",), 7)
 
     def reset(self, key):
         cell = np.int32(jax.random.randint(key, (), 0, 4))

@@ -20,7 +20,7 @@ from lexrl.loops.keys import Purpose
 from lexrl.loops.population import make_population
 from lexrl.momdp import MOMDP
 from lexrl.order import parse
-from lexrl.types import Box, Discrete, Spec, Step, Transition
+from lexrl.types import Box, Discrete, EnvSpec, Step, Transition
 from loops import compiled_run, host_run
 
 RULES = {
@@ -274,7 +274,7 @@ class Corridor(eqx.Module):
 
     @property
     def spec(self):
-        return Spec(Box((2,)), Discrete(2), ("luck", "toll"), 6)
+        return EnvSpec(Box((2,)), Discrete(2), ("luck", "toll"), 6)
 
     def reset(self, key):
         cell = jax.random.randint(key, (), 0, 2)

@@ -51,7 +51,7 @@ class Probe(NamedTuple):
             for name, amount in signals.items():
                 rewards[SIGNALS.index(name), state, action] = amount
         first = np.eye(STATES)[0]
-        return lexrl.MOMDP.from_arrays(transitions, rewards, GAMMA, initial=first, terminal=[END], objectives=SIGNALS)
+        return lexrl.MOMDP.from_arrays(transitions, rewards, GAMMA, initial=first, terminal=[END], signals=SIGNALS)
 
     def turned(self, right):
         """The same world for who puts reward before cost: each signal is what the other was, with its sign changed."""
@@ -268,7 +268,7 @@ def test_limit_averages(name):
     transitions[0, [0, 1, 2], [0, 1, 0]] = transitions[1, :, 0] = 1
     cost, reward = [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5]], [[1.0, 5.0, 2.0], [5.0, 5.0, 5.0]]
     process = lexrl.MOMDP.from_arrays(
-        transitions, [cost, reward], 1.0, initial=[1.0, 0.0], objectives=("cost", "reward")
+        transitions, [cost, reward], 1.0, initial=[1.0, 0.0], signals=("cost", "reward")
     )
     # Here each world's rollout counts as an episode: there are 16 of them between updates.
     algorithm = learner(name, (0.02, 0.02), average=True, dual=dual(name, stats_window_size=150.0, patience=400.0))

@@ -24,7 +24,7 @@ def world():
     rewards[1, 1] = 1
     rewards[:, 3, 1] = 1
     process = lexrl.MOMDP.from_arrays(
-        moves, rewards, 1.0, initial=np.eye(5)[0], terminal=[4], objectives=("reward", "cost")
+        moves, rewards, 1.0, initial=np.eye(5)[0], terminal=[4], signals=("reward", "cost")
     )
     return lexrl.FiniteEnv(process, max_episode_steps=5)
 

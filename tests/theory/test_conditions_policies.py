@@ -19,7 +19,7 @@ RING = MOMDP.from_arrays(
     [[[0.0, 1.0], [0.5, 0.5]], [[1.0, 0.0], [1.0, 0.0]]],
     [[[1.0, 0.0], [0.0, 3.0]], [[0.0, 1.0], [2.0, 0.0]]],
     0.9,
-    objectives=["a", "b"],
+    signals=["a", "b"],
 )
 DUAL = {
     "beta": (1.0, "n^-0.2"),
@@ -325,7 +325,7 @@ class TestCorollaryOfLA2C:
         words = "each state leads to each"
         assert corollary(learner(), words).verdict == "holds"
         trap = MOMDP.from_arrays(
-            [[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]], np.zeros((2, 2, 2)), 0.9, objectives=["a", "b"]
+            [[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]], np.zeros((2, 2, 2)), 0.9, signals=["a", "b"]
         )
         one = corollary(learner(), words, trap)
         assert one.verdict == "fails"
@@ -341,7 +341,7 @@ class TestCorollaryOfLA2C:
 
     def test_a_state_that_is_left_for_ever(self):
         process = MOMDP.from_arrays(
-            [[[0.0, 1.0]], [[0.0, 1.0]]], np.zeros((2, 2, 1)), 0.9, initial=[1.0, 0.0], objectives=["a", "b"]
+            [[[0.0, 1.0]], [[0.0, 1.0]]], np.zeros((2, 2, 1)), 0.9, initial=[1.0, 0.0], signals=["a", "b"]
         )
         assert corollary(learner(), "each state leads", process).verdict == "fails"
 

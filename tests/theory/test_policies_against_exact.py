@@ -100,7 +100,7 @@ def case(m, seed):
     gaps = exact.action_gaps(solution).deciding
     assert np.isfinite(gaps).all(), "every objective must have something to decide"
     assert gaps.min() >= LEAST_GAP
-    ends = [[lexrl.solve(process, f"{way} {name}").returns[0] for way in ("max", "min")] for name in process.objectives]
+    ends = [[lexrl.solve(process, f"{way} {name}").returns[0] for way in ("max", "min")] for name in process.signals]
     return Case(process, solution.returns, np.sum(ends, axis=1))
 
 

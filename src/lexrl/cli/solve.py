@@ -12,8 +12,7 @@ from rich.table import Table
 import lexrl
 from lexrl import exact, store
 from lexrl.cli.show import Words, console, plots, wanted_order
-from lexrl.envs import GridNav
-from lexrl.envs.named import name_of
+from lexrl.envs import GridNav, env_name
 from lexrl.errors import InputError
 from lexrl.exact import SlackPoint, Solution
 from lexrl.momdp import MOMDP
@@ -37,11 +36,11 @@ class Solve(Generic[World]):
 
 def solve(command: Solve[Any]) -> None:
     """`lexrl solve WORLD`"""
-    world, name = command.world, name_of(command.world)
+    world, name = command.world, env_name(command.world)
     if not hasattr(world, "momdp"):
         raise InputError(f"{name} has no finite model that could be solved; grid-nav and random-momdp have one.")
     process = world.momdp(command.gamma)
-    order = as_order(wanted_order(command.order), process.objectives)
+    order = as_order(wanted_order(command.order), process.signals)
     solution = exact.solve(process, order)
     console.print(f"[bold]{name}[/bold], {order}, gamma {command.gamma}")
     console.print(_returns_table(solution))

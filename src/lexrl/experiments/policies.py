@@ -15,6 +15,7 @@ from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.sections import Section
 from lexrl.loops.trajectories import record_trajectories
 from lexrl.runs import load
+from lexrl.types import unwrapped
 
 TITLE = "Policies: what was learned, in pictures"
 QUESTION = "What do the policies of the safety experiment do?"
@@ -60,17 +61,16 @@ def _picture(one: Finished, draw: Draw) -> dict[str, Any]:
 def _draw_cart(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
     from lexrl.report import routes  # matplotlib takes its time to import
 
-    inside = world.world if isinstance(world, CostAwareObservation) else world
-    body, tip = cart(seen, inside.observe_cos_sin)
+    body, tip = cart(seen, unwrapped(world).observe_cos_sin)
     return routes.cart(body, tip, titles, SAFE, TRACK)
 
 
 def _draw_grid(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
     from lexrl.report import routes
 
-    # A world that shows what was spent numbers pairs of a cell and a sum.
-    inside, sums = (world.world, int(np.prod(world.counts))) if isinstance(world, CostAwareObservation) else (world, 1)
-    return routes.grid(seen // sums, titles, inside.size, np.asarray(inside.obstacles), int(inside.goal))
+    cells = world.inner_observation(seen) if isinstance(world, CostAwareObservation) else seen
+    inside = unwrapped(world)
+    return routes.grid(cells, titles, inside.size, np.asarray(inside.obstacles), int(inside.goal))
 
 
 DRAWN: dict[str, tuple[str, Draw]] = {

@@ -14,7 +14,7 @@ import numpy as np
 from lexrl import exact
 from lexrl.algorithms import SingleObjective
 from lexrl.constraints import as_limits
-from lexrl.envs import CostAwareObservation, named
+from lexrl.envs import CostAwareObservation, make_env
 from lexrl.experiments.schedule import Finished, Job, finals
 from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, seen, text
 from lexrl.order import parse
@@ -119,7 +119,7 @@ def discounted(result: Result) -> dict[str, Any]:
 def _lasting(world: Any, steps: int) -> Any:
     """The same world with longer episodes."""
     if isinstance(world, CostAwareObservation):
-        return dataclasses.replace(world, world=_lasting(world.world, steps))
+        return dataclasses.replace(world, env=_lasting(world.env, steps))
     return dataclasses.replace(world, max_episode_steps=steps)
 
 
@@ -159,7 +159,7 @@ def _never() -> Section:
 
 
 def _front(name: str, title: str, here: Sequence[Finished]) -> Section:
-    world = named.world("grid-nav", **WORLDS["grid-nav"].settings)
+    world = make_env("grid-nav", **WORLDS["grid-nav"].settings)
     corners = exact.critical_slack(world.momdp(GAMMA), SAFE)
     order = parse(SAFE)
     curve = np.array([order.unsigned(np.asarray(corner.returns)) for corner in corners])

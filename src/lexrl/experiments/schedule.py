@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import store
-from lexrl.envs import named, random_envs
+from lexrl.envs import make_env, random_envs
 from lexrl.errors import InputError
 from lexrl.report import run_folder as reports
 from lexrl.report.run_folder import Found
@@ -54,7 +54,7 @@ class Job:
         """The world."""
         if self.world == "random-momdps":
             return random_envs(self.seeds, **self.settings)
-        return named.world(self.world, **self.settings)
+        return make_env(self.world, **self.settings)
 
     @property
     def told(self) -> dict[str, Any]:

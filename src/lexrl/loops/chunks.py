@@ -7,9 +7,9 @@ import numpy as np
 from lexrl.errors import InputError
 from lexrl.loops.faults import Fault
 from lexrl.order import Order
-from lexrl.types import AnyArray, State
+from lexrl.types import METRICS, AnyArray, State
 
-IN_RETURN_UNITS = frozenset({"return_estimate", "threshold", "q_value"})
+IN_RETURN_UNITS = frozenset(name for name, metric in METRICS.items() if metric.in_return_units)
 """Metrics that stand for returns, and are therefore shown in the user's signs."""
 
 

@@ -12,13 +12,12 @@ from jax import Array
 
 from lexrl.envs import batched, checker
 from lexrl.envs.batched import over_envs
-from lexrl.envs.crowd import BatchedEnv
 from lexrl.errors import InputError
 from lexrl.loops import keys
 from lexrl.loops.host_member import HostMember, keys_at, unstack, unstack_members
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Layout, Population, over_members, rewards
-from lexrl.types import Algorithm, AnyArray, Env, Mixture, Spec, State, Step
+from lexrl.types import Algorithm, AnyArray, BatchedEnv, Env, EnvSpec, Mixture, State, Step
 
 
 class Evaluation(NamedTuple):
@@ -71,7 +70,7 @@ def evaluate_on_host(
     check_episodes(episodes)
     discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(population.order.objectives),))
     each = [jax.device_put(agent) for agent in unstack(agents, population.size)]
-    with contextlib.closing(batched.alive(env, population.algorithms.num_envs)) as envs:
+    with contextlib.closing(batched.make_batched(env, population.algorithms.num_envs)) as envs:
         played = [
             _play_on_host(member, population.spec, envs, agent, episodes, discount, greedy)
             for member, agent in zip(unstack_members(population), each, strict=True)
@@ -157,7 +156,7 @@ def _draw_component(algorithm: Any, agent: State, seed: Array, episode: Array) -
 
 
 def _play_on_host(
-    member: HostMember, spec: Spec, envs: BatchedEnv, agent: State, episodes: int, gamma: np.ndarray, greedy: bool
+    member: HostMember, spec: EnvSpec, envs: BatchedEnv, agent: State, episodes: int, gamma: np.ndarray, greedy: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns, discounted returns and lengths of the first episodes.
 
@@ -173,14 +172,14 @@ def _play_on_host(
         step = envs.step(np.asarray(actions), member.keys(Purpose.EVALUATE_STEP, episode, running.length))
         checker.check_batched_step(spec, step)
         obs, running = step.obs, running.after(member.rewards(step.signals), gamma)
-        last = (step.discount == 0) | (running.length >= spec.max_episode_steps) | step.cut
+        last = (step.discount == 0) | (running.length >= spec.max_episode_steps) | step.truncated
         outcomes |= {int(episode[i]): tuple(part[i] for part in running[:3]) for i in np.flatnonzero(last)}
         if outcomes.keys() >= set(range(episodes)):
             break
         if last.any():
             episode = np.where(last, upcoming - 1 + np.cumsum(last), episode)
             upcoming += int(last.sum())
-            obs = batched.renewed(envs, last, obs, member.keys(Purpose.EVALUATE_RESET, episode, 0))
+            obs = batched.reset_where(envs, last, obs, member.keys(Purpose.EVALUATE_RESET, episode, 0))
             running = _restart(running, last)
     returns, discounted, lengths = zip(*(outcomes[number] for number in range(episodes)), strict=True)
     return np.array(returns), np.array(discounted), np.array(lengths)

@@ -18,14 +18,13 @@ import jax
 import numpy as np
 
 from lexrl.envs import batched, checker
-from lexrl.envs.crowd import BatchedEnv
 from lexrl.envs.per_seed import PerSeed
 from lexrl.loops import faults
 from lexrl.loops.chunks import Chunk, EpisodeSums, Tally, TrainState, check_length, chunk_ends, summarize
 from lexrl.loops.host_member import HostMember, unstack, unstack_members
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population
-from lexrl.types import Spec, Transition
+from lexrl.types import BatchedEnv, EnvSpec, Transition
 
 
 def start(population: Population, env: Any) -> TrainState:
@@ -70,11 +69,11 @@ def _stack(population: Population, states: Sequence[TrainState]) -> TrainState:
 def _start(member: HostMember, env: Any, population: Population) -> TrainState:
     spec, n = population.spec, member.algorithm.num_envs
     if isinstance(env, eqx.Module):
-        envs = batched.Compiled(env)
+        envs = batched.CompiledEnvs(env)
         obs = envs.reset(np.ones(n, bool), member.keys(Purpose.RESET, np.arange(n), 0))
         env_state = envs.state
     else:
-        obs, env_state = batched.blank(spec.observation_space, n), batched.no_trail(spec, n)
+        obs, env_state = batched.zeros(spec.observation_space, n), batched.empty_trail(spec, n)
     return TrainState(
         agent=member.init(population.agent_spec),
         env_state=env_state,
@@ -91,8 +90,8 @@ def _restore(stack: contextlib.ExitStack, member: HostMember, env: Any, state: T
     if int(state.fault.step) >= 0:
         return None, state
     indices, time = np.arange(member.algorithm.num_envs), int(state.iteration) * member.algorithm.num_steps
-    envs = stack.enter_context(contextlib.closing(batched.alive(env, len(indices))))
-    envs, obs = batched.revived(
+    envs = stack.enter_context(contextlib.closing(batched.make_batched(env, len(indices))))
+    envs, obs = batched.restore(
         envs,
         state.env_state,
         state.obs,
@@ -104,7 +103,9 @@ def _restore(stack: contextlib.ExitStack, member: HostMember, env: Any, state: T
     return envs, state._replace(agent=jax.device_put(state.agent), obs=obs)
 
 
-def _chunk(member: HostMember, spec: Spec, envs: Any, before: TrainState, iterations: int) -> tuple[TrainState, Tally]:
+def _chunk(
+    member: HostMember, spec: EnvSpec, envs: Any, before: TrainState, iterations: int
+) -> tuple[TrainState, Tally]:
     """As many iterations as asked for; a member that has met a NaN does nothing, and keeps what it was before."""
     if int(before.fault.step) >= 0:
         return before, _empty_tally(member, spec, before)
@@ -122,10 +123,10 @@ def _chunk(member: HostMember, spec: Spec, envs: Any, before: TrainState, iterat
     return state, tally
 
 
-def _empty_tally(member: HostMember, spec: Spec, state: TrainState) -> Tally:
+def _empty_tally(member: HostMember, spec: EnvSpec, state: TrainState) -> Tally:
     """Of a member that has stopped: zeros, in the shapes of the others."""
     t, n, m = member.algorithm.num_steps, member.algorithm.num_envs, len(member.columns)
-    obs, actions = batched.blank(spec.observation_space, t, n), batched.blank(spec.action_space, t, n)
+    obs, actions = batched.zeros(spec.observation_space, t, n), batched.zeros(spec.action_space, t, n)
     discount = np.zeros((t, n), np.float32)
     rollout = Transition(obs, actions, np.zeros((t, n, m), np.float32), discount, obs, np.zeros((t, n), bool))
     _, metrics, _ = jax.eval_shape(member.update, state._replace(env_state=None), rollout)
@@ -134,7 +135,7 @@ def _empty_tally(member: HostMember, spec: Spec, state: TrainState) -> Tally:
     return Tally(EpisodeSums(zero, np.zeros(m, np.float32), zero), zero, zeros)
 
 
-def _iterate(member: HostMember, spec: Spec, envs: BatchedEnv, state: TrainState) -> tuple[TrainState, Tally]:
+def _iterate(member: HostMember, spec: EnvSpec, envs: BatchedEnv, state: TrainState) -> tuple[TrainState, Tally]:
     """Collect a rollout, learn from it, look for NaN and infinity."""
     state, rollout, episodes = _collect(member, spec, envs, state)
     agent, metrics, fault = member.update(state, rollout)
@@ -144,7 +145,7 @@ def _iterate(member: HostMember, spec: Spec, envs: BatchedEnv, state: TrainState
 
 
 def _collect(
-    member: HostMember, spec: Spec, envs: BatchedEnv, state: TrainState
+    member: HostMember, spec: EnvSpec, envs: BatchedEnv, state: TrainState
 ) -> tuple[TrainState, Transition, EpisodeSums]:
     """`num_steps` steps of all `N` environments: a rollout `[T, N]`, and sums over the episodes that ended in it."""
     begin = int(state.iteration) * member.algorithm.num_steps
@@ -158,7 +159,7 @@ def _collect(
 
 
 def _step_envs(
-    member: HostMember, spec: Spec, envs: BatchedEnv, state: TrainState, time: int
+    member: HostMember, spec: EnvSpec, envs: BatchedEnv, state: TrainState, time: int
 ) -> tuple[TrainState, Transition, EpisodeSums]:
     """One step of all `N` environments: transitions `[N]`, and sums over the episodes that ended."""
     indices = np.arange(member.algorithm.num_envs)
@@ -167,7 +168,7 @@ def _step_envs(
     checker.check_batched_step(spec, step)
     reward = member.rewards(step.signals)
     episode_step, episode_return = state.episode_step + np.int32(1), state.episode_return + reward
-    last = (step.discount == 0) | (episode_step >= spec.max_episode_steps) | step.cut
+    last = (step.discount == 0) | (episode_step >= spec.max_episode_steps) | step.truncated
     transition = Transition(state.obs, actions, reward, step.discount, step.obs, last)
     ended = last.astype(np.float32)
     lengths = (episode_step * ended).sum(dtype=np.float32)
@@ -175,7 +176,7 @@ def _step_envs(
     obs = step.obs
     if last.any():
         # The reset of time t + 1: time 0 was the very first one.
-        obs = batched.renewed(envs, last, obs, member.keys(Purpose.RESET, indices, time + 1))
+        obs = batched.reset_where(envs, last, obs, member.keys(Purpose.RESET, indices, time + 1))
         episode_step = np.where(last, np.int32(0), episode_step)
         episode_return = np.where(last[:, None], np.float32(0), episode_return)
     return state._replace(obs=obs, episode_step=episode_step, episode_return=episode_return), transition, sums

@@ -10,13 +10,12 @@ from jax import Array
 
 from lexrl.backend import opaque_loop
 from lexrl.envs.batched import over_envs
-from lexrl.envs.crowd import Keys
 from lexrl.loops import faults, keys
 from lexrl.loops.chunks import TrainState
 from lexrl.loops.faults import Fault
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population
-from lexrl.types import Spec, Transition
+from lexrl.types import Keys, Spec, Transition
 
 
 class HostMember(NamedTuple):
@@ -54,7 +53,7 @@ class HostMember(NamedTuple):
 
 def unstack_members(population: Population) -> list[HostMember]:
     """Each member on its own."""
-    columns = population.order.columns(population.spec.objectives)
+    columns = population.order.columns(population.spec.signals)
     each = unstack((population.algorithms, population.seeds), population.size)
     placed = [jax.device_put(one) for one in each]
     return [

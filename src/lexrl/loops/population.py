@@ -19,7 +19,7 @@ from lexrl.backend import ensure_configured, inline_jit, opaque_loop
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.types import Algorithm, AnyArray, Spec
+from lexrl.types import Algorithm, AnyArray, EnvSpec, Spec
 
 
 class Layout(NamedTuple):
@@ -41,7 +41,7 @@ class Population(NamedTuple):
     env: Any
     """Shared by all members, or one each (`per_seed_env`); empty if it is stepped from Python."""
     per_seed_env: bool
-    spec: Spec
+    spec: EnvSpec
     """The environment's own spec, with all its signals."""
     order: Order
     mesh: Mesh
@@ -58,7 +58,7 @@ class Population(NamedTuple):
     @property
     def layout(self) -> Layout:
         """What compiled functions need to know before they are compiled."""
-        columns = tuple(int(column) for column in self.order.columns(self.spec.objectives))
+        columns = tuple(int(column) for column in self.order.columns(self.spec.signals))
         return Layout(self.per_seed_env, columns, tuple(float(sign) for sign in self.order.signs), self.mesh)
 
 
@@ -94,7 +94,7 @@ def make_population(
     per_seed_env = isinstance(env, PerSeed)
     spec = env.one(0).spec if per_seed_env else env.spec
     shared_env = env.stacked if per_seed_env else env if isinstance(env, eqx.Module) else ()
-    order.columns(spec.objectives)
+    order.columns(spec.signals)
     chosen = (list(devices) if devices is not None else jax.devices())[:n]
     mesh = Mesh(np.array(chosen), ("members",))
     deal, everywhere = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec())

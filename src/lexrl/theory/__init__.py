@@ -23,7 +23,7 @@ def check(algorithm: Any, world: Any, order: Order | str | None = None) -> tuple
             f"There is no theorem here for {type(algorithm).__name__}; "
             "tabular learners, LDQN, LA2C and LPPO can be checked."
         )
-    order = as_order(order, world.objectives if isinstance(world, MOMDP) else world.spec.objectives)
+    order = as_order(order, world.signals if isinstance(world, MOMDP) else world.spec.signals)
     if isinstance(algorithm, Tabular):
         return values.guarantees(algorithm, world, order)
     if isinstance(algorithm, LDQN):

@@ -49,7 +49,7 @@ def finite(world: Any, process: MOMDP | None) -> Condition:
     if process is not None:
         return Condition(text, "holds", f"{process.n_states} states, {process.n_actions} actions")
     finite = isinstance(world.spec.observation_space, Discrete) and isinstance(world.spec.action_space, Discrete)
-    return Condition(text, "holds" if finite else "fails", f"{world.spec.observation}, {world.spec.action}")
+    return Condition(text, "holds" if finite else "fails", f"{world.spec.observation_space}, {world.spec.action_space}")
 
 
 def bounded(world: Any, process: MOMDP | None) -> Condition:

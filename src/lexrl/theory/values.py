@@ -83,7 +83,7 @@ def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerance
         promise = "J_i falls short of the optimum by at most tau_i / (1 - gamma_i), for the first two objectives"
     else:
         bounds = [
-            f"{name} by at most {taus[i] / (1 - process.gamma[i]):.4g}" for i, name in enumerate(process.objectives[:2])
+            f"{name} by at most {taus[i] / (1 - process.gamma[i]):.4g}" for i, name in enumerate(process.signals[:2])
         ]
         promise = f"returns fall short of the optimum: {', '.join(bounds)} (tau / (1 - gamma))"
     order = _update_tolerance_smaller(algorithm, given, process)
@@ -96,7 +96,7 @@ def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
     if not hasattr(world, "momdp") or not isinstance(world.spec.observation_space, Discrete):
         return None
     validation.require_lengths(algorithm, len(order.objectives))
-    return world.momdp(order.discounts(algorithm.gamma, world.spec.objectives)).ordered(order)
+    return world.momdp(order.discounts(algorithm.gamma, world.spec.signals)).ordered(order)
 
 
 def _discounts(process: MOMDP | None) -> Condition:
@@ -176,7 +176,7 @@ def _against(
     taus = _limits(tolerances, process)
     if taus is None:
         return Condition(text, "unknown", "the tolerance follows the learner's estimates")
-    each = list(zip(process.objectives, taus, bounds(process), strict=True))
+    each = list(zip(process.signals, taus, bounds(process), strict=True))
     shown = [f"{one}: {tau:.3g} against {unbounded if np.isinf(bound) else f'{bound:.3g}'}" for one, tau, bound in each]
     holds = all(0 < tau < bound for _, tau, bound in each)
     return Condition(text, "holds" if holds else otherwise, "; ".join(shown))
@@ -252,4 +252,4 @@ def _unreachable(process: MOMDP, length: int | None) -> int:
 
 def _all_max(process: MOMDP) -> str:
     """The order of a process that is ordered and signed already."""
-    return " > ".join(f"max {name}" for name in process.objectives)
+    return " > ".join(f"max {name}" for name in process.signals)
