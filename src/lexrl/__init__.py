@@ -1,5 +1,7 @@
 """Lexicographic multi-objective reinforcement learning: objectives in order of importance, no weights to guess."""
 
+import gymnasium as _gymnasium
+
 from lexrl import backend as _backend
 
 _backend.prepare()
@@ -111,3 +113,7 @@ __all__ = [
     "tolerance",
     "train",
 ]
+
+for _name in ("CartSafe", "MountainCarSafe", "GridNav"):
+    # Gymnasium's own checker expects a single number as the reward.
+    _gymnasium.register(f"lexrl/{_name}-v0", f"lexrl.envs.registration:{_name}", disable_env_checker=True)
