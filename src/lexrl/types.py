@@ -247,6 +247,31 @@ class HasTolerance(Protocol):
 
 
 @runtime_checkable
+class HasMultipliers(Protocol):
+    """An algorithm with Lagrange multipliers: its tolerances are about the return of the whole, stochastic policy."""
+
+    @property
+    def multipliers(self) -> Any: ...
+
+
+@runtime_checkable
+class HasReplay(Protocol):
+    """An algorithm with a replay buffer of its own."""
+
+    num_envs: int
+    num_steps: int
+    buffer_size: int
+    learning_starts: int
+
+
+@runtime_checkable
+class HasProbabilities(Protocol):
+    """An algorithm that gives the probability of each discrete action."""
+
+    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Array: ...
+
+
+@runtime_checkable
 class Mixture(Protocol):
     """An algorithm whose policy is a mixture: one of several policies is drawn when an episode begins."""
 

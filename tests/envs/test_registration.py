@@ -12,7 +12,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import lexrl
-from lexrl.envs import exported
+from lexrl.envs import registration
 from lexrl.errors import InputError
 
 NAMES = ["lexrl/CartSafe-v0", "lexrl/MountainCarSafe-v0", "lexrl/GridNav-v0"]
@@ -137,13 +137,13 @@ def test_ten_environments_compile_once():
         ("lexrl/GridNav-v0", {"size": 7}, {"size": 7, "map_seed": 5, "slip_probability": 0.3}),
     ]:
         play(name, **same)
-        before = exported._reset._cache_size(), exported._step._cache_size()
+        before = registration._reset._cache_size(), registration._step._cache_size()
         for _ in range(5):
             play(name, **same)
             play(name, **changed)
-        assert (exported._reset._cache_size(), exported._step._cache_size()) == before
+        assert (registration._reset._cache_size(), registration._step._cache_size()) == before
         play(name, **{**same, "time_limit": 124})
-        assert exported._step._cache_size() == before[1] + 1
+        assert registration._step._cache_size() == before[1] + 1
 
 
 class TestSpaces:
@@ -186,14 +186,14 @@ class TestPictures:
         assert len(env.render()) == 3
 
     def test_no_picture_without_a_mode(self):
-        env = exported.GridNav(size=5)
+        env = registration.GridNav(size=5)
         env.reset(seed=0)
         with pytest.warns(UserWarning, match="render_mode='rgb_array'"):
             assert env.render() is None
 
     def test_no_other_mode(self):
         with pytest.raises(InputError, match="render mode is 'ansi'"):
-            exported.CartSafe(render_mode="ansi")
+            registration.CartSafe(render_mode="ansi")
 
 
 class TestComplaints:
@@ -216,7 +216,7 @@ class TestComplaints:
 
 
 def test_it_can_be_pickled():
-    env = exported.CartSafe(effort_signal=True)
+    env = registration.CartSafe(effort_signal=True)
     env.reset(seed=3)
     env.step(1)
     copy = pickle.loads(pickle.dumps(env))

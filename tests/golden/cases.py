@@ -19,7 +19,7 @@ import numpy as np
 import lexrl
 from lexrl import Dual, Networks, Optimiser, PIDLagrangian
 from lexrl.constraints import as_limits
-from lexrl.envs.cost_aware import so_far
+from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.loops import compiled, host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -297,7 +297,7 @@ def _constrained() -> Iterator[tuple[str, Case]]:
         Case(surrogate(lexrl.PPOLagrangian, **limit), state | PENALTY | {"constraint_weights": "picks"}),
     )
     chance = {"chance_constraints": "signal_1 <= 0.2 with 0.9", "lagrangian": lagrangian()}
-    shown = so_far(finite(), as_limits("signal_1 <= 0.2"))
+    shown = CostAwareObservation.wrap(finite(), as_limits("signal_1 <= 0.2"))
     risk_state = state | OBJECTIVES | {"quantile": "quantile"}
     yield "VaRAC", Case(actor_critic(lexrl.VaRAC, **chance), risk_state, env=shown)
     yield (

@@ -1,12 +1,10 @@
 """The environments, one file each; the adapters for Gymnasium's; and what makes an environment of a name or an object.
 
-Names are loaded when they are used, so that registering with Gymnasium does not import JAX.
+Names are loaded when they are used, so that an environment in JAX does not import Gymnasium.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
-
-from lexrl.envs import registration
 
 if TYPE_CHECKING:
     from lexrl.envs.cart_pole import CartPole
@@ -56,7 +54,6 @@ __all__ = [
     "make_env",
     "random_env",
     "random_envs",
-    "registration",
 ]
 
 
