@@ -43,7 +43,7 @@ def main() -> None:
 
 def learner(like: Any, third: float) -> lexrl.LPPO:
     """The tuned LPPO with a third objective that moves the policy by so much."""
-    dual = lexrl.Dual(beta=(1.0, 0.3, third), eta=0.3)
+    multipliers = lexrl.Multipliers(beta=(1.0, 0.3, third), eta=0.3)
     return lexrl.LPPO(
         num_envs=like.num_envs,
         num_steps=like.num_steps,
@@ -51,7 +51,7 @@ def learner(like: Any, third: float) -> lexrl.LPPO:
         gae_lambda=like.gae_lambda,
         learning_rate=like.learning_rate,
         critic_learning_rate=like.critic_learning_rate,
-        dual=dual,
+        multipliers=multipliers,
     )
 
 

@@ -17,6 +17,11 @@ from lexrl.algorithms import (  # noqa: E402
     DoubleQLearning,
     EpsilonGreedy,
     ExpectedSarsa,
+    LA2CAverageReward,
+    LA2CSecondOrder,
+    LPPOAverageReward,
+    LPPOQCritic,
+    LPPOSecondOrder,
     Networks,
     PIDLagrangian,
     PPOLagrangian,
@@ -30,7 +35,6 @@ from lexrl.algorithms import (  # noqa: E402
     VaRAC,
     gabor,
 )
-from lexrl.dual import Dual  # noqa: E402
 from lexrl.envs import (  # noqa: E402
     CartPole,
     CartSafe,
@@ -45,10 +49,12 @@ from lexrl.envs import (  # noqa: E402
 from lexrl.errors import InputError  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP  # noqa: E402
+from lexrl.multipliers import Multipliers  # noqa: E402
 from lexrl.networks import Optimiser  # noqa: E402
 from lexrl.order import Order  # noqa: E402
 from lexrl.presets import preset  # noqa: E402
 from lexrl.runs import Policy, Result, Run, load, resume, stream, train  # noqa: E402
+from lexrl.stages import Stages  # noqa: E402
 from lexrl.theory import check  # noqa: E402
 
 __version__ = "0.1.0"
@@ -66,7 +72,6 @@ __all__ = [
     "CartPole",
     "CartSafe",
     "DoubleQLearning",
-    "Dual",
     "EpsilonGreedy",
     "ExpectedSarsa",
     "FiniteEnv",
@@ -74,7 +79,13 @@ __all__ = [
     "GymEnv",
     "GymVectorEnv",
     "InputError",
+    "LA2CAverageReward",
+    "LA2CSecondOrder",
+    "LPPOAverageReward",
+    "LPPOQCritic",
+    "LPPOSecondOrder",
     "MountainCarSafe",
+    "Multipliers",
     "Networks",
     "Optimiser",
     "Order",
@@ -89,6 +100,7 @@ __all__ = [
     "Sarsa",
     "SingleObjective",
     "Softmax",
+    "Stages",
     "Tabular",
     "VaRAC",
     "check",

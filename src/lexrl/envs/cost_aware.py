@@ -84,7 +84,7 @@ def so_far(world: Env, limits: Sequence[Limit]) -> CostAwareObservation:
         raise InputError(
             f"A limit names {missing[0]!r}, but the signals here are {', '.join(map(repr, spec.objectives))}."
         )
-    levels = tuple(float(limit.level) for limit in limits)
+    levels = tuple(float(limit.bound) for limit in limits)
     if isinstance(spec.observation_space, Discrete) and min(levels) < 0:
         raise InputError(f"Sums of numbered states are counted from 0, but a limit is {min(levels):g}.")
     if isinstance(spec.observation_space, Box) and len(spec.observation_space.shape) != 1:
