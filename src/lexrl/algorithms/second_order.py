@@ -199,7 +199,7 @@ class LA2CSecondOrder(eqx.Module):
         return LA2CState(agent, stages, multipliers, nu), metrics
 
 
-def init(num_objectives: int, actor: Actor) -> Actor:
+def init(num_objectives: int, actor: Any) -> Any:
     """`nu_j = 0`"""
     return jax.tree.map(lambda leaf: jnp.zeros((num_objectives, *leaf.shape)), actor)
 
