@@ -40,7 +40,7 @@ def main() -> None:
 def lppo(beta: float) -> lexrl.LPPO:
     """The tuned LPPO, with this weight for the third objective."""
     tuned = lexrl.preset("lppo", "cart-safe").algorithm
-    return dataclasses.replace(tuned, tolerance=0.0, dual=lexrl.Dual(beta=(1.0, 0.3, beta), eta=0.3))
+    return dataclasses.replace(tuned, tolerance=0.0, multipliers=lexrl.Multipliers(beta=(1.0, 0.3, beta), eta=0.3))
 
 
 def show(names: list[str], returns: np.ndarray) -> None:

@@ -13,6 +13,11 @@ from lexrl.algorithms import (
     DoubleQLearning,
     EpsilonGreedy,
     ExpectedSarsa,
+    LA2CAverageReward,
+    LA2CSecondOrder,
+    LPPOAverageReward,
+    LPPOQCritic,
+    LPPOSecondOrder,
     Networks,
     PIDLagrangian,
     PPOLagrangian,
@@ -26,8 +31,6 @@ from lexrl.algorithms import (
     VaRAC,
     gabor,
 )
-from lexrl.backend import configure
-from lexrl.dual import Dual
 from lexrl.envs import (
     CartPole,
     CartSafe,
@@ -42,10 +45,12 @@ from lexrl.envs.per_seed import per_seed
 from lexrl.errors import InputError
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack
 from lexrl.momdp import MOMDP
+from lexrl.multipliers import Multipliers
 from lexrl.networks import Optimiser
 from lexrl.order import Order
 from lexrl.presets import preset
 from lexrl.runs import Policy, Result, Run, load, resume, stream, train
+from lexrl.stages import Stages
 from lexrl.theory import check
 
 __version__ = "0.1.0"
@@ -63,7 +68,6 @@ __all__ = [
     "CartPole",
     "CartSafe",
     "DoubleQLearning",
-    "Dual",
     "EpsilonGreedy",
     "ExpectedSarsa",
     "FiniteEnv",
@@ -71,7 +75,13 @@ __all__ = [
     "GymEnv",
     "GymVectorEnv",
     "InputError",
+    "LA2CAverageReward",
+    "LA2CSecondOrder",
+    "LPPOAverageReward",
+    "LPPOQCritic",
+    "LPPOSecondOrder",
     "MountainCarSafe",
+    "Multipliers",
     "Networks",
     "Optimiser",
     "Order",
@@ -86,10 +96,10 @@ __all__ = [
     "Sarsa",
     "SingleObjective",
     "Softmax",
+    "Stages",
     "Tabular",
     "VaRAC",
     "check",
-    "configure",
     "critical_slack",
     "evaluate",
     "exact",

@@ -169,8 +169,9 @@ PRICES = {
 
 def risky(measure):
     return VaRAC(
-        chance=f"cost <= {LIMITS[measure]} with {KEPT}", measure=measure, rate=f"0.03 to 0.0003 in {UPDATES}",
-        multipliers=PRICES[measure], **COMMON,
+        chance_constraints=f"cost <= {LIMITS[measure]} with {KEPT}", risk_measure=measure,
+        learning_rate=f"0.03 to 0.0003 in {UPDATES}",
+        lagrangian=PRICES[measure], **COMMON,
     )  # fmt: skip
 
 

@@ -29,11 +29,11 @@ from lexrl.algorithms import (
     gabor,
 )
 from lexrl.algorithms.tabular import Bandit, as_bandit
-from lexrl.constraints import Box, Chance, ConvexSet, Limit, as_box
-from lexrl.dual import Schedules, as_schedules
+from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box
 from lexrl.envs import GymEnv
 from lexrl.envs.factory import gym_id
 from lexrl.errors import InputError
+from lexrl.multipliers import Schedules, as_schedules
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Tolerances, as_tolerance
@@ -145,7 +145,7 @@ def registry() -> ConstructorRegistry:
         Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
         tuple[float, ...] | float: (float, "NUMBER [..]"),
         tuple[Limit, ...]: (str, "LIMIT [..]"),
-        tuple[Chance, ...]: (str, "CHANCE [..]"),
+        tuple[ChanceConstraint, ...]: (str, "CHANCE [..]"),
         Box: (as_box, "BOX"),
         ConvexSet: (as_box, "BOX"),
     }

@@ -199,7 +199,7 @@ def _exactly(result: Result, folder: pathlib.Path, algorithm: str) -> np.ndarray
     gamma = getattr(run.algorithm, "gamma", 0.99)
     process = world.momdp(run.order.discounts(gamma, world.spec.signals))
     # With prices, tolerances are about the whole policy's return, and the best policies are randomised.
-    if hasattr(run.algorithm, "dual") and len(set(process.gamma)) == 1:
+    if hasattr(run.algorithm, "stages") and len(set(process.gamma)) == 1:
         policies, best = result.chances(greedy=False), exact.solve_slack(process, run.order).returns
         title = "The policies with their randomness, exactly: discounted, without end"
     else:

@@ -41,7 +41,7 @@ class CostAwareObservation(eqx.Module):
             raise InputError(
                 f"A limit names {missing[0]!r}, but the signals here are {', '.join(map(repr, spec.signals))}."
             )
-        bounds = tuple(float(limit.level) for limit in limits)
+        bounds = tuple(float(limit.bound) for limit in limits)
         if isinstance(spec.observation_space, Discrete) and min(bounds) < 0:
             raise InputError(f"Sums of discrete states are counted from 0, but a limit is {min(bounds):g}.")
         if isinstance(spec.observation_space, Box) and len(spec.observation_space.shape) != 1:

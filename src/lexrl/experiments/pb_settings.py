@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lexrl.algorithms import LA2C, LPPO, LA2CSecondOrder, LPPOSecondOrder
 from lexrl.experiments import safety
 from lexrl.experiments.schedule import Finished, Job, finals
 from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, seen, seen_in_resamples
@@ -20,6 +21,7 @@ VARIANTS = {
     "sequential-second-order": (True, True),
 }
 """Sequential, and second order."""
+SECOND_ORDER: dict[Any, Any] = {LA2C: LA2CSecondOrder, LPPO: LPPOSecondOrder}
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"preset": "paper", "seeds": 2, "steps": 2_000, "replayed": 2_000, "variants": ("sequential",)},
     "laptop": {"preset": "tuned", "seeds": 10, "steps": 1_000_000, "replayed": 120_000, "variants": tuple(VARIANTS)},
@@ -39,12 +41,16 @@ def runs(size: str) -> list[Job]:
 def _job(name: str, variant: str, kind: str, seeds: int, most: int) -> Job:
     sequential, second = VARIANTS[variant]
     plain = safety.job(name, "cart-safe", kind, seeds, most)
-    dual = dataclasses.replace(plain.algorithm.dual, sequential=sequential, second_order=second)
+    stages = dataclasses.replace(plain.algorithm.stages, sequential=sequential)
+    algorithm = dataclasses.replace(plain.algorithm, stages=stages)
+    if second:
+        settings = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}
+        algorithm = SECOND_ORDER[type(algorithm)](**settings)
     return dataclasses.replace(
         plain,
         name=f"cart-safe/{kind}/{name}-{variant}",
         label=f"{plain.label}, {variant.replace('-', ' ')}",
-        algorithm=dataclasses.replace(plain.algorithm, dual=dual),
+        algorithm=algorithm,
         tags={"variant": variant, "family": name},
     )
 

@@ -55,7 +55,7 @@ WORLDS = {
     "grid-nav": Place("GridNav", (0.1, 1.0), {"seed": 22}),
 }
 """Another world is one more line here, if it has presets; Intersection has its place here."""
-SAFE_COST = as_limits(CART_SAFE.limit)[0].level
+SAFE_COST = as_limits(CART_SAFE.limit)[0].bound
 """What an episode of CartSafe may cost and still be called safe: the limit that constrained learners are told."""
 GAMMA = 0.95
 """Of the exact curve on GridNav, and its presets."""

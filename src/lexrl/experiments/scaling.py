@@ -11,10 +11,10 @@ import numpy as np
 
 from lexrl import exact
 from lexrl.algorithms import LA2C, LPPO, DoubleQLearning, ExpectedSarsa, Networks, QLearning
-from lexrl.dual import Dual
 from lexrl.experiments.power_law import Times, fit
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.sections import Section, cell, claims, numbers, seen, table
+from lexrl.multipliers import Multipliers
 from lexrl.order import Order
 from lexrl.report import stats
 from lexrl.report.stats import Interval
@@ -31,7 +31,7 @@ TOLERANCE, GAMMA = Relative(0.01), 0.9
 TABLES: dict[str, Any] = {"tolerance": TOLERANCE, "alpha": 0.01, "gamma": GAMMA}
 LINEAR: dict[str, Any] = {
     "networks": Networks(hidden_sizes=(), use_bias=False), "tolerance": TOLERANCE, "gamma": GAMMA, "rate": 0.05,
-    "critic_rate": 0.05, "dual": Dual(beta=1.0, eta=0.3),
+    "critic_rate": 0.05, "multipliers": Multipliers(beta=1.0, eta=0.3),
 }  # fmt: skip
 ALGORITHMS: dict[str, tuple[str, Callable[[], Any], int]] = {
     "q-learning": ("Q-learning", lambda: QLearning(**TABLES), 400_000),
