@@ -5,7 +5,7 @@ import json
 import numpy as np
 import PIL.Image
 
-from lexrl.report import form
+from lexrl.report import markup
 
 NINE = ("LPPO", "LA2C", "LDQN", "PPO", "A2C", "DQN", "RCPO", "AproPO", "VaR_AC")
 HOSTILE = "<script>alert('x')</script>\"&"
@@ -20,7 +20,7 @@ def experiment(labels=NINE, points=50, name="safety", title="Safety: CartSafe an
         front(rng, labels), pictures(),
     ]  # fmt: skip
     return {
-        "format": 1, "experiment": name, "size": "laptop", "title": title, "question": question,
+        "format": 2, "experiment": name, "size": "laptop", "title": title, "question": question,
         "command": f"lexrl experiment {name} --size laptop", "begun": "2026-11-16T09:12:44", "seconds": 1234.5,
         "versions": {"lexrl": "0.1.0", "jax": "0.10.0"}, "machine": {"processor": "x86_64", "cores": 2},
         "commit": "abc1234", "runs": [run(label) for label in labels], "sections": sections,
@@ -38,9 +38,9 @@ def write(folder, content, pictures=True):
 
 
 def run(label):
-    name = form.plain(label)
+    name = markup.file_name(label)
     return {
-        "folder": f"cart-safe/tuned/{name}", "label": label, "seeds": 10, "steps": 2_000_000, "seconds": 80.1,
+        "folder": f"cart-safe/tuned/{name}", "label": label, "seeds": 10, "total_timesteps": 2_000_000, "seconds": 80.1,
         "command": f"lexrl train {name} cart-safe --seeds 10 --steps 2e6", "state": "finished", "why": "",
     }  # fmt: skip
 
@@ -144,4 +144,4 @@ def pictures():
         {"file": f"figures/{name}.png", "alt": f"the policy of {label} as arrows", "label": label}
         for name, label in (("a", "LPPO"), ("b", "LDQN"))
     ]
-    return {"kind": "pictures", "title": "Learned policies", "caption": "One seed each.", "pictures": shown}
+    return {"kind": "images", "title": "Learned policies", "caption": "One seed each.", "images": shown}

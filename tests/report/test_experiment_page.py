@@ -4,7 +4,7 @@ import pytest
 import synthetic
 from browser import MISSING, Browser
 
-from lexrl.report import sections
+from lexrl.report.page import document
 
 pytestmark = pytest.mark.skipif(MISSING, reason="no browser here: chromium is not installed")
 CURVES = "document.querySelector(\"figure[data-name='cart-safe-tuned']\")"
@@ -18,7 +18,7 @@ def address(tmp_path_factory):
     place = tmp_path_factory.mktemp("page")
     one = synthetic.write(place / "one", synthetic.experiment())
     two = synthetic.write(place / "two", synthetic.experiment(("Sarsa", "Q-learning"), name="other", title="Other"))
-    (place / "report.html").write_text(sections.document("Results", [one, two]))
+    (place / "report.html").write_text(document("Results", [one, two]))
     return (place / "report.html").as_uri()
 
 

@@ -1,6 +1,5 @@
 """`lexrl evaluate`, `compare`, `watch`, `report`: what finished runs can be asked."""
 
-import contextlib
 import dataclasses
 import pathlib
 
@@ -106,14 +105,10 @@ def _side_by_side(found: list[Found]) -> Table:
 
 def report(command: Report) -> None:
     """`lexrl report FOLDER`"""
-    from lexrl.report import page, sections  # they draw, and so wait for matplotlib
+    from lexrl.report import folder  # matplotlib takes its time to import
 
     path = command.out or command.folder / "report.html"
-    store.write_bytes(path, page.page(command.folder).encode())
-    for folder in sections.below(command.folder):
-        with contextlib.suppress(InputError):  # the page says what is wrong with it
-            sections.write_figures(folder)
-            sections.write_data(folder)
+    folder.write(command.folder, path)
     console.print(f"The page is [bold]{path}[/bold]: open it in a browser.")
 
 

@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
         return int(self.over >= SURE) - int(self.under >= SURE)
 
 
-class Ranking(NamedTuple):
+class Standings(NamedTuple):
     """Runs in classes, as their numbers from 0."""
 
     classes: tuple[tuple[int, ...], ...]
@@ -82,16 +82,16 @@ def compare(
         signs: per objective 1 to maximise, -1 to minimise.
         tolerance: by how much two runs may differ and still be equal: one number, or one for each objective.
     """
-    return ranking([first, second], signs, tolerance, resamples, seed).verdicts[0][1]
+    return rank([first, second], signs, tolerance, resamples, seed).verdicts[0][1]
 
 
-def ranking(
+def rank(
     runs: Sequence[np.ndarray],
     signs: Sequence[int] | np.ndarray,
     tolerance: Tolerance = 0.0,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> Ranking:
+) -> Standings:
     """Sort runs, each `[seeds, M]`, into classes by comparing each with each as `compare` does.
 
     The first class has the runs that no other is decidedly better than, the next has those of which that is true once
@@ -120,7 +120,7 @@ def ranking(
     beats = np.array([[verdict.winner > 0 for verdict in row] for row in verdicts])
     equal = np.array([[verdict.equal for verdict in row] for row in verdicts])
     wins = np.where(np.isnan(over), 0.5, over + equal / 2).sum(axis=1)
-    return Ranking(_classes(beats, wins), over, tuple(verdicts))
+    return Standings(_classes(beats, wins), over, tuple(verdicts))
 
 
 def _checked(

@@ -82,7 +82,7 @@ class Placed(NamedTuple):
 def ranked(found: Sequence[Found]) -> list[Placed]:
     """Finished runs of one order, the best first."""
     objectives = found[0].objectives
-    result = ranking.ranking([one.final for one in found], [one.sign for one in objectives])
+    result = ranking.rank([one.final for one in found], [one.sign for one in objectives])
     rows: list[Placed] = []
     above = None
     for place, members in enumerate(result.classes, 1):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from lexrl.errors import InputError
-from lexrl.report.form import shown
+from lexrl.report.numbers import format_value
 
 RESAMPLES = 4000
 """Enough that the interval's ends are the seeds' and not chance's."""
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
         if not np.isfinite(self.middle):
             return "none"
         if not np.isfinite(self.low):
-            return shown(self.middle)
+            return format_value(self.middle)
         largest = max(self, key=abs)
         places = _places(largest, 4)
         if self.high > self.low:
