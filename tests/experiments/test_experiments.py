@@ -254,7 +254,9 @@ class TestRunning:
         first = next(perform(plan(["safety"], "smoke"), root))
         assert not first.over
         assert store.checkpoints(schedule.place(root, first.job))
-        with pytest.raises(lexrl.InputError, match=r"No run of the experiment 'safety' in .* is finished; run it first"):
+        with pytest.raises(
+            lexrl.InputError, match=r"No run of the experiment 'safety' in .* is finished; run it first"
+        ):
             write("safety", "smoke", root)
         over = [event for event in perform(plan(["safety"], "smoke"), root) if event.over]
         assert [event.job.label for event in over] == ["LDQN", "DQN"]

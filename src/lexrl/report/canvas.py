@@ -21,7 +21,7 @@ MAX_COLUMNS = 3
 
 
 @contextlib.contextmanager
-def drawing(width: float, height: float) -> Iterator[Figure]:
+def drawing(width: float | int, height: float | int) -> Iterator[Figure]:
     """An empty figure of a size in inches; inside the block a dollar sign in a text is a dollar sign."""
     with matplotlib.rc_context({"text.parse_math": False}):
         yield Figure(figsize=(width, height), layout="constrained")
