@@ -27,7 +27,7 @@ from lexrl.experiments import (
 )
 from lexrl.experiments.power_law import convergence_step, fit, learning_time
 from lexrl.experiments.schedule import Finished
-from lexrl.report.run_folder import Found
+from lexrl.report.run_folder import RunFolder
 from lexrl.tolerance import Relative
 
 SIZES = ("smoke", "laptop", "paper")
@@ -88,14 +88,14 @@ class TestStable:
         assert both > 2 * convergence_step(self.STEPS, quick[:, None])
 
     def test_points_without_an_episode_do_not_count(self):
-        levels = np.minimum(np.arange(100) / 40, 1.0)[:, None]
-        later = convergence_step(np.append(5, self.STEPS), np.concatenate([[[np.nan]], levels]))
-        assert later == convergence_step(self.STEPS, levels)
+        values = np.minimum(np.arange(100) / 40, 1.0)[:, None]
+        later = convergence_step(np.append(5, self.STEPS), np.concatenate([[[np.nan]], values]))
+        assert later == convergence_step(self.STEPS, values)
 
     def test_objectives_that_only_scatter_do_not_hide_the_one_that_learns(self):
         noise = np.random.default_rng(0).normal(0, 0.1, (100, 15))
-        levels = np.concatenate([np.minimum(np.arange(100) / 40, 1.0)[:, None], noise], axis=1)
-        assert convergence_step(self.STEPS, levels) == pytest.approx(self.STEPS[36], abs=50)
+        values = np.concatenate([np.minimum(np.arange(100) / 40, 1.0)[:, None], noise], axis=1)
+        assert convergence_step(self.STEPS, values) == pytest.approx(self.STEPS[36], abs=50)
 
     def test_known_exponents_are_found(self):
         """Environments whose learning takes `200 M^0.5` steps, with noise: the interval holds the exponent."""
@@ -130,14 +130,14 @@ def finished(job, final, **summary):
         "objectives": [["cost", -1], ["reward", 1]],
         "steps": job.total_timesteps,
     }
-    told = {
+    content = {
         "per_episode": {"cost": final[:, 0].tolist(), "reward": final[:, 1].tolist()},
         "stopped": {},
         "seconds": 60.0,
         **summary,
     }
-    found = Found(pathlib.Path("nowhere"), about, told)
-    return Finished(job, found, told)
+    found = RunFolder(pathlib.Path("nowhere"), about, content)
+    return Finished(job, found, content)
 
 
 def around(cost, reward, seeds=10):
@@ -146,10 +146,10 @@ def around(cost, reward, seeds=10):
 
 
 class TestClaims:
-    def of_cart(self, **levels):
+    def of_cart(self, **values):
         done = [
-            finished(safety.job(name.replace("_", "-"), "cart-safe", "tuned", 10, 100), around(*level))
-            for name, level in levels.items()
+            finished(safety.job(name.replace("_", "-"), "cart-safe", "tuned", 10, 100), around(*value))
+            for name, value in values.items()
         ]
         return {claim: seen for claim, seen, _ in safety_claims.all_claims(done, safety.ALGORITHMS)}
 
@@ -179,18 +179,18 @@ class TestClaims:
 
         noise = np.random.default_rng(0).normal(0, 100, (6, 10, 2))
         tuned = [job for job in slack.runs("paper") if job.tags["preset"] == "tuned"]
-        ((_, seen, told),) = slack._claims("tuned", [finished(job, noise[i]) for i, job in enumerate(tuned)])
+        ((_, seen, numbers),) = slack._claims("tuned", [finished(job, noise[i]) for i, job in enumerate(tuned)])
         assert seen == "not decidable"
-        assert "of the resamples of seeds" in told
+        assert "of the resamples of seeds" in numbers
 
         done = [finished(job, split) for job in pb_settings.runs("paper")]
         assert [seen for _, seen, _ in pb_settings._claims(done)] == ["not decidable", "not decidable"]
 
     def test_one_seed_decides_nothing(self):
         done = [finished(job, around(1, 400, seeds=1)) for job in pb_settings.runs("paper")]
-        _, seen, told = pb_settings._claims(done)[0]
+        _, seen, numbers = pb_settings._claims(done)[0]
         assert seen == "not decidable"
-        assert told.endswith("a run has fewer than two seeds")
+        assert numbers.endswith("a run has fewer than two seeds")
 
     def test_a_seed_that_stopped_is_left_out(self):
         values = around(1, 400)
@@ -198,10 +198,10 @@ class TestClaims:
         one = finished(safety.job("ldqn", "cart-safe", "tuned", 10, 100), values, stopped={"3": "NaN"})
         assert schedule.finals(one).max() < 1e3
 
-    @pytest.mark.parametrize(("levels", "seen"), [((0, 1, 2, 3, 4, 5), "yes"), ((0, 0, 0, 5, 5, 5), "no")])
-    def test_a_gradual_slack(self, levels, seen):
+    @pytest.mark.parametrize(("values", "seen"), [((0, 1, 2, 3, 4, 5), "yes"), ((0, 0, 0, 5, 5, 5), "no")])
+    def test_a_gradual_slack(self, values, seen):
         tuned = [job for job in slack.runs("paper") if job.tags["preset"] == "tuned"]
-        done = [finished(job, around(level, 100 * level)) for job, level in zip(tuned, levels, strict=True)]
+        done = [finished(job, around(value, 100 * value)) for job, value in zip(tuned, values, strict=True)]
         assert slack._claims("tuned", done)[0][1] == seen
 
     def test_settings(self):
@@ -224,8 +224,8 @@ def test_one_more_algorithm_and_one_more_environment_are_a_line_each(tmp_path, m
     monkeypatch.setitem(safety.SIZES, "smoke", size | {"envs": ("mountain-car-safe",), "algorithms": ("random",)})
     assert not policies.runs("smoke")
     list(perform(plan(["safety"], "smoke"), tmp_path))
-    told = json.loads((write("safety", "smoke", tmp_path) / "experiment.json").read_text())
-    titles = {section["title"] for section in told["sections"]}
+    content = json.loads((write("safety", "smoke", tmp_path) / "experiment.json").read_text())
+    titles = {section["title"] for section in content["sections"]}
     assert {f"MountainCarSafe, paper settings: {what}" for what in ("curves", "what was learned")} <= titles
 
 
@@ -305,15 +305,15 @@ class TestRunning:
 
     def test_a_run_of_which_no_seed_came_to_its_end_has_failed(self, root, monkeypatch):
         real = store.read_summary
-        told = {"0": "Seed 0 stopped at step 8: the agent computed NaN.", "1": "Seed 1 stopped at step 9."}
+        stopped = {"0": "Seed 0 stopped at step 8: the agent computed NaN.", "1": "Seed 1 stopped at step 9."}
 
         def broken(folder, *given):
-            return real(folder, *given) | ({"stopped": told} if folder.name == "dqn" else {})
+            return real(folder, *given) | ({"stopped": stopped} if folder.name == "dqn" else {})
 
         monkeypatch.setattr(store, "read_summary", broken)
         content = json.loads((write("safety", "smoke", root) / "experiment.json").read_text())
         assert [run["state"] for run in content["runs"]] == ["finished", "missing"]
-        assert content["runs"][1]["why"] == f"No seed finished. {told['0']}"
+        assert content["runs"][1]["why"] == f"No seed finished. {stopped['0']}"
 
     def test_other_settings_are_not_mistaken_for_these(self, root):
         job = dataclasses.replace(safety.runs("smoke")[0], total_timesteps=77)

@@ -160,7 +160,7 @@ def test_nothing_sticks_out(browser, address, width):
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
-def test_night_has_other_colours(browser, address):
+def test_dark_mode_has_other_colors(browser, address):
     shown = []
     line = "document.querySelector('g.s path.m')"
     for dark in (False, True):
@@ -171,7 +171,7 @@ def test_night_has_other_colours(browser, address):
     assert shown[0][1] != shown[1][1]
 
 
-def test_on_paper_it_is_day(browser, address):
+def test_print_is_in_light_mode(browser, address):
     browser.open(address, dark=True)
     dark = {"name": "prefers-color-scheme", "value": "dark"}
     browser.call("Emulation.setEmulatedMedia", media="print", features=[dark])

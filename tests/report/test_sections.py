@@ -165,9 +165,9 @@ def test_a_large_picture_is_made_smaller(tmp_path):
     assert text.count("<img") == 1
 
 
-def test_a_page_of_all_algorithms_worlds_and_presets_is_small(tmp_path):
+def test_a_page_of_all_algorithms_environments_and_presets_is_small(tmp_path):
     content, rng = synthetic.experiment(), np.random.default_rng(1)
-    names = [f"{world}-{preset}" for world in ("cart-safe", "grid-nav") for preset in ("paper", "tuned")]
+    names = [f"{env}-{preset}" for env in ("cart-safe", "grid-nav") for preset in ("paper", "tuned")]
     content["sections"] += [synthetic.curves(rng, name) for name in names]
     text = document("x", [synthetic.write(tmp_path, content)])
     assert len(text.encode()) < 1e6
@@ -225,7 +225,7 @@ def test_texts_with_commas_and_quotes_survive_csv():
     assert rows[1] == ['a, "b"\nc', "yes", HOSTILE]
 
 
-def test_a_label_has_one_look_everywhere():
+def test_a_label_has_one_style_everywhere():
     chapters = [["Q", "Sarsa"], [*NINE], ["LPPO", "Q"]]
     given = palette.assign(chapters)
     assert set(given) == {"Q", "Sarsa", *NINE}
@@ -237,14 +237,14 @@ def test_a_label_has_one_look_everywhere():
     assert len(drawn) == 40
 
 
-def test_looks_can_be_told_from_their_ground():
-    for colours, ground in ((palette.LIGHT, "#ffffff"), (palette.DARK, "#16181b")):
-        assert f"--paper: {ground}" in markup.style().replace("#fff;", "#ffffff;")
-        assert min(_contrast(colour, ground) for colour in colours) >= 2.95
+def test_colors_have_contrast_with_the_background():
+    for colors, background in ((palette.LIGHT, "#ffffff"), (palette.DARK, "#16181b")):
+        assert f"--paper: {background}" in markup.style().replace("#fff;", "#ffffff;")
+        assert min(_contrast(color, background) for color in colors) >= 2.95
 
 
 def _contrast(one, other):
-    shares = [np.frombuffer(bytes.fromhex(colour[1:]), np.uint8) / 255 for colour in (one, other)]
+    shares = [np.frombuffer(bytes.fromhex(color[1:]), np.uint8) / 255 for color in (one, other)]
     linear = [np.where(each <= 0.03928, each / 12.92, ((each + 0.055) / 1.055) ** 2.4) for each in shares]
     low, high = sorted(float(each @ [0.2126, 0.7152, 0.0722]) for each in linear)
     return (high + 0.05) / (low + 0.05)
@@ -340,7 +340,7 @@ BROKEN = {
         lambda content: content["sections"][3]["rows"][1].__setitem__(1, [1]),
         "section 4 (table) has [1] in 'rows' where a number is needed",
     ),
-    "unknown class": (_section(4, classes=[["nobody"]]), "has 'classes' that are not lists of its labels"),
+    "unknown class": (_section(4, classes=[["unknown"]]), "has 'classes' that are not lists of its labels"),
     "small matrix": (_section(4, matrix=[[1]]), "has a 'matrix' that is not 9 by 9"),
     "front without curve": (_section(6, curve=None), "section 7 (front) has no 'curve'"),
     "unknown answer": (

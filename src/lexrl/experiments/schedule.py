@@ -17,7 +17,7 @@ from lexrl import store
 from lexrl.envs import named, random_envs
 from lexrl.errors import InputError
 from lexrl.report import run_folder as reports
-from lexrl.report.run_folder import Found
+from lexrl.report.run_folder import RunFolder
 from lexrl.runs import Result, Run, codec, plan, record
 
 RUNS = "runs"
@@ -73,7 +73,7 @@ class Finished(NamedTuple):
     """A finished job, with what its folder holds."""
 
     job: Job
-    found: Found
+    found: RunFolder
     summary: dict[str, Any]
 
 

@@ -13,7 +13,7 @@ from lexrl.report.panels import Panel, Series
 from lexrl.report.sections.claims import Answer
 from lexrl.report.sections.curves import Curves
 from lexrl.report.sections.ranking import Ranking
-from lexrl.report.sections.table import Cell, Table
+from lexrl.report.sections.table import Cell, Table, number
 from lexrl.report.stats import Interval
 
 
@@ -43,7 +43,7 @@ def final_table(name: str, title: str, results: Sequence[Finished]) -> Table:
             Cell(one.job.label),
             *(cell(stats.bootstrap([values[:, i]])) for i in range(values.shape[1])),
             Cell(", ".join(f"{value:.4g}" for value in worst), float(worst[0])),
-            Cell(f"{one.job.total_timesteps:,}", one.job.total_timesteps),
+            number(one.job.total_timesteps),
             Cell(f"{minutes:.1f}", minutes),
         )
         rows.append(row)

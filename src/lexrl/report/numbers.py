@@ -3,7 +3,7 @@
 import math
 
 
-def format_value(value: float) -> str:
+def format_value(value: float | int) -> str:
     """A number in a table: four digits, with commas between thousands."""
     if not math.isfinite(value):
         return "–"

@@ -8,26 +8,26 @@ from typing import NamedTuple
 from lexrl import store
 from lexrl.report import learning_curves, markup, run_folder, stats
 from lexrl.report.markup import safe
-from lexrl.report.run_folder import Found, ranked
+from lexrl.report.run_folder import RunFolder, rank_runs
 
 
 class Shown(NamedTuple):
     """A run and its part of the page."""
 
-    found: Found
+    found: RunFolder
     html: str
 
 
-def comparisons(finished: Sequence[Found]) -> list[str]:
+def comparisons(finished: Sequence[RunFolder]) -> list[str]:
     """A table for each order that several runs have."""
     tables = []
     for order in dict.fromkeys(one.objectives for one in finished):
-        same = ranked([one for one in finished if one.objectives == order])
+        same = rank_runs([one for one in finished if one.objectives == order])
         if len(same) < 2:
             continue
         rows = [
             [
-                str(row.place),
+                str(row.rank),
                 safe(row.run.title),
                 *(str(stats.mean(row.run.final[:, i])) for i in range(len(order))),
                 safe(row.verdict),
@@ -57,16 +57,16 @@ def run(folder: pathlib.Path) -> Shown:
     for name, caption in (("episode.gif", "An episode."), ("map.png", "What was learned.")):
         parts.append(_image(one.path / name, caption))
     shown = {key: one.about.get(key) for key in ("command", "begun", "versions", "commit", "machine")}
-    settings = {key: one.about.get(key) for key in ("algorithm", "world")}
+    settings = {"algorithm": one.about.get("algorithm"), "env": one.env}
     seconds = "" if one.summary is None else f", {one.summary['seconds']:g} s"
     parts.append(
-        f"<details><summary>How to repeat it: {len(one.about['seeds'])} seeds x {one.about['steps']:,} steps{seconds}"
+        f"<details><summary>How to repeat it: {len(one.about['seeds'])} seeds x {one.total_timesteps:,} steps{seconds}"
         f"</summary><pre>{safe(json.dumps(shown | settings, indent=1))}</pre></details>"
     )
     return Shown(one, "".join(parts))
 
 
-def _curves(one: Found) -> str:
+def _curves(one: RunFolder) -> str:
     steps, values = one.curves()
     drawn = learning_curves.draw(steps, values, [str(objective) for objective in one.objectives], "").svg.decode()
     drawn = drawn[drawn.index("<svg") :].replace("<svg", f"<svg role=img aria-label='Curves of {safe(one.title)}'", 1)
@@ -74,7 +74,7 @@ def _curves(one: Found) -> str:
     return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
 
 
-def _returns(one: Found) -> str:
+def _returns(one: RunFolder) -> str:
     rows = []
     for i, objective in enumerate(one.objectives):
         values = one.final[:, i]

@@ -82,7 +82,7 @@ def _chart(section: Front, styles: Palette) -> svg.Chart:
         inside = f"<path class=seed d='{small}'/><path class=big d='{large}'/>"
         drawn.append(svg.group(points.label, number, inside))
     medians = ", ".join(f"{each.label} at {_pair(each.median())}" for each in section.points)
-    label = f"{section.y} against {section.x}: {section.curve.label}, and the learners' medians: {medians}."
+    label = f"{section.y} against {section.x}: {section.curve.label}, and the medians: {medians}."
     data = {"x": across.as_json(), "y": upright.as_json(), "p": [_data(each) for each in section.points],
             "c": _data(section.curve)}  # fmt: skip
     return svg.Chart(svg.chart(label, axes.draw(across, upright, section.x, section.y) + "".join(drawn)), data)

@@ -20,7 +20,7 @@ class Ranking(NamedTuple):
     caption: str
     labels: tuple[str, ...]
     classes: tuple[tuple[str, ...], ...]
-    """From best to worst; the members of a class are not told apart."""
+    """From best to worst; undecided within a class."""
     matrix: np.ndarray
     """`[labels, labels]`: the probability that the row is better than the column."""
 
@@ -75,7 +75,7 @@ def html(section: Ranking, styles: Palette) -> str:
     return (
         f"<figure class=ranking data-name='{section.name}'>"
         f"<ol class=classes aria-label='From best to worst'>{steps}</ol>"
-        f"{markup.scrollable('How probable it is that the row is better than the column')}"
+        f"{markup.scrollable('Probability that the row is better than the column')}"
         f"<table class=matrix><thead><tr><th scope=col><small>row better than column</small></th>{heads}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
         f"{markup.caption(section.name, section.title, section.caption, rows(section))}</figure>"

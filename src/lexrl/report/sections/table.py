@@ -26,8 +26,8 @@ class Table(NamedTuple):
     rows: tuple[tuple[Cell, ...], ...]
 
 
-def number(value: float) -> Cell:
-    return Cell(format_value(value), value)
+def number(value: float | int) -> Cell:
+    return Cell(format_value(value), float(value))
 
 
 def read(part: Checked) -> Table:
