@@ -112,9 +112,9 @@ ENVS = table(
 _X = "lexrl.experiments"
 
 EXPERIMENTS = table(
-    Entry("scaling", f"{_X}.scaling", "Learning time by the number of objectives"),
-    Entry("safety", f"{_X}.safety", "Safety"),
-    Entry("slack", f"{_X}.slack", "Slack"),
-    Entry("pb-settings", f"{_X}.pb_settings", "Settings of policy-based algorithms"),
-    Entry("policies", f"{_X}.policies", "Policies"),
+    Entry("scaling", f"{_X}.scaling", "Scaling: learning time against the number of objectives"),
+    Entry("safety", f"{_X}.safety", "Safety: reward and cost on CartSafe and GridNav"),
+    Entry("slack", f"{_X}.slack", "Slack: LDQN's tolerance on CartSafe"),
+    Entry("pb-settings", f"{_X}.pb_settings", "Settings of PB-LRL: simultaneous or sequential, first or second order"),
+    Entry("policies", f"{_X}.policies", "Policies: what was learned, in pictures"),
 )

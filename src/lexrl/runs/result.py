@@ -96,10 +96,10 @@ class Result:
 
     def plot(self, title: str | None = None) -> Any:
         """The learning curves: a notebook shows them, `.save("curves.svg")` keeps them, `.figure` is matplotlib's."""
-        from lexrl.report import plots  # matplotlib takes its time to import
+        from lexrl.report import learning_curves  # matplotlib takes its time to import
 
         names = [str(objective) for objective in objectives(self.run.order)]
-        return plots.learning_curves(
+        return learning_curves.draw(
             self.steps, self.metrics["episode_return"], names, str(self.run) if title is None else title
         )
 
