@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import store
-from lexrl.envs import random_envs
+from lexrl.envs import make_env, random_envs
 from lexrl.errors import InputError
 from lexrl.report import run_folder as reports
 from lexrl.report.run_folder import RunFolder
