@@ -1,0 +1,234 @@
+"""Sphinx directives that read the code: tables of settings, metrics and names, and the API reference.
+
+    {settings} lexrl.LPPO          the fields of a dataclass: name, default, docstring
+    {metrics} lppo                 what an algorithm's update returns, explained by lexrl.types.METRICS; without a name: all
+    {catalog} algorithms           a table of lexrl.catalog
+    {api} lexrl.order lexrl.lex    the public names of modules, by autodoc; `pkg.*` means every module of a package,
+                                   `rest` every module that no other page shows
+
+Nothing is repeated by hand, so nothing can be documented that does not exist.
+"""
+
+import ast
+import dataclasses
+import functools
+import importlib
+import inspect
+import pathlib
+import pkgutil
+import re
+import textwrap
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from lexrl import catalog
+
+Rows = list[tuple[str, ...]]
+
+
+class Markdown(SphinxDirective):
+    """A directive whose result is written as Markdown."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        lines = self.markdown(" ".join(self.arguments)).splitlines()
+        parent = nodes.container()
+        self.state.nested_parse(StringList(lines, source=self.get_source_info()[0]), self.content_offset, parent)
+        return parent.children
+
+    def markdown(self, argument: str) -> str:
+        raise NotImplementedError
+
+
+class Settings(Markdown):
+    def markdown(self, argument: str) -> str:
+        return markdown_table(("setting", "default", "meaning"), settings(find_object(argument)))
+
+
+class MetricTable(Markdown):
+    required_arguments = 0
+    optional_arguments = 1
+
+    def markdown(self, argument: str) -> str:
+        return markdown_table(("metric", "shape", "meaning"), metrics(argument))
+
+
+class Catalog(Markdown):
+    def markdown(self, argument: str) -> str:
+        entries = {"algorithms": catalog.ALGORITHMS, "envs": catalog.ENVS, "experiments": catalog.EXPERIMENTS}
+        rows = [(f"`{name}`", entry.title, summary(entry.load())) for name, entry in entries[argument].items()]
+        return markdown_table(("name", "title", "what it is"), rows)
+
+
+class Api(Markdown):
+    def markdown(self, argument: str) -> str:
+        blocks = [
+            f"```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :ignore-module-all:\n   :member-order: bysource\n```\n"
+            for pattern in argument.split()
+            for module in (remaining_modules() if pattern == "rest" else modules(pattern))
+        ]
+        return "\n".join(blocks)
+
+
+def settings(kind: type) -> Rows:
+    """The fields of a dataclass that a user may set."""
+    meanings = field_docstrings(kind)
+    return [
+        (f"`{field.name}`", shown_default(field), meanings.get(field.name, ""))
+        for field in dataclasses.fields(kind)
+        if field.init and not field.name.startswith("_")
+    ]
+
+
+def shown_default(field: dataclasses.Field) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    elif field.default is not dataclasses.MISSING:
+        value = field.default
+    else:
+        return "required"
+    if dataclasses.is_dataclass(
+        value
+    ):  # schedules and tolerances have a text form, other parts are a class of settings
+        text = str(value) if "__str__" in vars(type(value)) else f"{type(value).__name__}()"
+    else:
+        text = repr(value)
+    return f"`{text}`"
+
+
+@functools.cache
+def field_docstrings(kind: type) -> dict[str, str]:
+    """The string below each field, from the class and what it inherits."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        if one.__module__.startswith("lexrl"):
+            body = ast.parse(textwrap.dedent(inspect.getsource(one))).body[0]
+            assert isinstance(body, ast.ClassDef)
+            for field, below in zip(body.body, body.body[1:], strict=False):
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text(below):
+                    found[field.target.id] = " ".join(below.value.value.split())  # pyright: ignore
+    return found
+
+
+def is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def metrics(algorithm: str) -> Rows:
+    """Metrics of an algorithm by name, with their shape: `M` is one number for each objective."""
+    from lexrl.types import METRICS
+
+    shapes = metric_shapes(algorithm) if algorithm else dict.fromkeys(METRICS, "")
+    undeclared = sorted(set(shapes) - set(METRICS))
+    if undeclared:
+        raise KeyError(f"{algorithm} returns metrics that lexrl.types.METRICS does not declare: {undeclared}")
+    return [(f"`{name}`", shape, METRICS[name].help) for name, shape in shapes.items()]
+
+
+@functools.cache
+def metric_shapes(algorithm: str) -> dict[str, str]:
+    """What `update` returns, found by tracing it: no number is computed."""
+    import jax
+    import jax.numpy as jnp
+
+    import lexrl
+    from lexrl.types import Discrete, Spec, Transition
+
+    entry = catalog.ALGORITHMS[algorithm]
+    single = algorithm in {one.parent for one in catalog.ALGORITHMS.values()}
+    objectives = ("reward",) if single else ("cost", "reward")
+    try:
+        made = lexrl.preset(algorithm, "grid-nav").algorithm
+    except lexrl.InputError:
+        made = entry.make()
+    spec = Spec(Discrete(5), Discrete(3), objectives, 10)
+    batch = (made.num_steps, made.num_envs)
+    whole, number = jnp.zeros(batch, jnp.int32), jnp.zeros(batch)
+    reward, flag = jnp.zeros((*batch, len(objectives))), jnp.zeros(batch, bool)
+    key = jax.random.key(0)
+    state = jax.eval_shape(lambda key: made.init(spec, key), key)
+    rollout = Transition(whole, whole, reward, number, whole, flag)
+    _, found = jax.eval_shape(made.update, state, rollout, key)
+    return {name: "M" if leaf.ndim else "" for name, leaf in sorted(found.items())}
+
+
+def find_object(name: str) -> Any:
+    """`lexrl.LPPO`, or `lexrl.schedules.Linear`."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def summary(thing: Any) -> str:
+    """The first sentence of a docstring."""
+    first = inspect.cleandoc(thing.__doc__ or "").split("\n\n")[0]
+    return re.split(r"(?<=[.:]) ", " ".join(first.split()))[0].rstrip(":")
+
+
+def modules(pattern: str) -> list[str]:
+    """A module, or where the pattern ends in `.*` a package and all modules in it."""
+    found = importlib.import_module(pattern.removesuffix(".*"))
+    if not pattern.endswith(".*") or not inspect.ismodule(found) or found.__spec__.submodule_search_locations is None:
+        return [found.__name__]
+    below = pkgutil.walk_packages(found.__path__, f"{found.__name__}.")
+    return [found.__name__, *(one.name for one in below)]
+
+
+def remaining_modules() -> list[str]:
+    """The modules of lexrl that no page of the reference shows; the command line has a help of its own."""
+    pages = (pathlib.Path(__file__).parents[1] / "api").glob("*.md")
+    directives = re.findall(r"\{api\} (.*)", "\n".join(page.read_text() for page in pages))
+    shown = {
+        module for line in directives for pattern in line.split() if pattern != "rest" for module in modules(pattern)
+    }
+    return [module for module in modules("lexrl.*")[1:] if module not in shown and not module.startswith("lexrl.cli")]
+
+
+def markdown_table(header: tuple[str, ...], rows: Rows) -> str:
+    lines = [header, ("---",) * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+
+
+def docstring_to_rst(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings here are plain text with `code` and indented equations: make both what reStructuredText calls them."""
+    if lines and lines[0].startswith("Alias for field number"):
+        lines.clear()
+    result: list[str] = []
+    literal = False
+    sections = False
+    for i, line in enumerate(lines):
+        sections = sections or line.strip() in {"Args:", "Returns:", "Raises:", "Yields:"}
+        begins = line.startswith("    ") and not sections and (i == 0 or not lines[i - 1].strip())
+        if begins and not literal:
+            result += ["::", ""]
+            literal = True
+        elif line.strip() and not line.startswith("    "):
+            literal = False
+        result.append(line if literal or not line.strip() else escape(line))
+    lines[:] = result
+
+
+def escape(line: str) -> str:
+    """Single backticks are code; everything else with a meaning in reStructuredText is meant literally."""
+    parts = re.split(r"(``.+?``|`.+?`)", line)
+    for i, part in enumerate(parts):
+        if i % 2:
+            parts[i] = f"``{part.strip('`')}``"
+        else:
+            parts[i] = re.sub(r"([*|])", r"\\\1", re.sub(r"(?<=\w)_(?!\w)", r"\\_", part)).replace("`", r"\`")
+    # A code span must be followed by white space or punctuation.
+    return re.sub(r"(``.+?``)(?=\w)", r"\1\\ ", "".join(parts))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("settings", Settings)
+    app.add_directive("metrics", MetricTable)
+    app.add_directive("catalog", Catalog)
+    app.add_directive("api", Api)
+    app.connect("autodoc-process-docstring", docstring_to_rst, priority=400)  # before napoleon, at 500
+    return {"parallel_read_safe": True}
