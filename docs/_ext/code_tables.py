@@ -1,7 +1,7 @@
 """Sphinx directives that read the code: tables of settings, metrics and names, and the API reference.
 
     {settings} lexrl.LPPO          the fields of a dataclass: name, default, docstring
-    {metrics} lppo                 what an algorithm's update returns, explained by lexrl.types.METRICS; without a name: all
+    {metrics} lppo                 what an algorithm's update returns, explained by lexrl.types.METRICS; no name: all
     {catalog} algorithms           a table of lexrl.catalog
     {api} lexrl.order lexrl.lex    the public names of modules, by autodoc; `pkg.*` means every module of a package,
                                    `rest` every module that no other page shows
@@ -68,8 +68,9 @@ class Catalog(Markdown):
 
 class Api(Markdown):
     def markdown(self, argument: str) -> str:
+        options = ":members:\n   :ignore-module-all:\n   :member-order: bysource"
         blocks = [
-            f"```{{eval-rst}}\n.. automodule:: {module}\n   :members:\n   :ignore-module-all:\n   :member-order: bysource\n```\n"
+            f"```{{eval-rst}}\n.. automodule:: {module}\n   {options}\n```\n"
             for pattern in argument.split()
             for module in (remaining_modules() if pattern == "rest" else modules(pattern))
         ]
