@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import io
+import itertools
 import pathlib
 import re
 import shlex
@@ -138,7 +139,7 @@ def test_the_drawing_matches_the_layers():
     beside = {"report", "store"}
     assert set(drawn) - beside <= set(order), f"not a layer: {sorted(set(drawn) - beside - set(order))}"
     depths = [[order[name] for name in row if name in order] for row in rows]
-    for above, below in zip(depths, depths[1:], strict=False):
+    for above, below in itertools.pairwise(depths):
         below += [] if below else above  # rows without names are drawn between two layers
         assert max(above, default=-1) <= min(below, default=99)
 
