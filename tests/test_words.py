@@ -86,6 +86,8 @@ EXCEPTIONS = (
     Allowed("*", r"(np|jnp|math|Math)\.floor", "rounding down"),
     Allowed("src/lexrl/envs/*", r"tracks?", "what a cart runs on"),
     Allowed("*", r"of (its|the) track|leaves the track|the track ends|track_episodes", "likewise; keeping track"),
+    Allowed("docs/*", r"point\.price", "the shadow price of a point on the critical-slack curve"),
+    Allowed("docs/coming-from.md", r"--track", "a flag of CleanRL"),
     Allowed("docs/speed.md", r"--steps", "a flag of a benchmark"),
     Allowed("examples/*", r"--steps", "a flag of the example"),
     Allowed("*", r"(grid|hello|real)[ -]?world", "proper names"),

@@ -1,4 +1,6 @@
-"""Sphinx directives that read the code: tables of settings, metrics and names, and the API reference.
+"""Parts of the documentation that are read from the code: tables of settings, metrics and names, and the API reference.
+
+A page asks for them by an empty fence:
 
     {settings} lexrl.LPPO          the fields of a dataclass: name, default, docstring
     {metrics} lppo                 what an algorithm's update returns, explained by lexrl.types.METRICS; no name: all
@@ -20,61 +22,44 @@ import re
 import textwrap
 from typing import Any
 
-from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
+from sphinx.ext.napoleon import Config, GoogleDocstring
 
 from lexrl import catalog
 
 Rows = list[tuple[str, ...]]
 
 
-class Markdown(SphinxDirective):
-    """A directive whose result is written as Markdown."""
-
-    required_arguments = 1
-    final_argument_whitespace = True
-
-    def run(self) -> list[nodes.Node]:
-        lines = self.markdown(" ".join(self.arguments)).splitlines()
-        parent = nodes.container()
-        self.state.nested_parse(StringList(lines, source=self.get_source_info()[0]), self.content_offset, parent)
-        return parent.children
-
-    def markdown(self, argument: str) -> str:
-        raise NotImplementedError
+def expand(app: Sphinx, page: str, source: list[str]) -> None:
+    """Replace the fences on a page by Markdown, before it is parsed."""
+    writers = {"settings": settings_table, "metrics": metrics_table, "catalog": catalog_table, "api": api}
+    fence = re.compile(r"^```\{(" + "|".join(writers) + r")\} *(.*)\n```$", re.MULTILINE)
+    source[0] = fence.sub(lambda match: writers[match[1]](match[2].strip()), source[0])
 
 
-class Settings(Markdown):
-    def markdown(self, argument: str) -> str:
-        return markdown_table(("setting", "default", "meaning"), settings(find_object(argument)))
+def settings_table(name: str) -> str:
+    return markdown_table(("setting", "default", "meaning"), settings(find_object(name)))
 
 
-class MetricTable(Markdown):
-    required_arguments = 0
-    optional_arguments = 1
-
-    def markdown(self, argument: str) -> str:
-        return markdown_table(("metric", "shape", "meaning"), metrics(argument))
+def metrics_table(algorithm: str) -> str:
+    return markdown_table(("metric", "shape", "meaning"), metrics(algorithm))
 
 
-class Catalog(Markdown):
-    def markdown(self, argument: str) -> str:
-        entries = {"algorithms": catalog.ALGORITHMS, "envs": catalog.ENVS, "experiments": catalog.EXPERIMENTS}
-        rows = [(f"`{name}`", entry.title, summary(entry.load())) for name, entry in entries[argument].items()]
-        return markdown_table(("name", "title", "what it is"), rows)
+def catalog_table(which: str) -> str:
+    entries = {"algorithms": catalog.ALGORITHMS, "envs": catalog.ENVS, "experiments": catalog.EXPERIMENTS}
+    rows = [(f"`{name}`", entry.title, summary(entry.load())) for name, entry in entries[which].items()]
+    return markdown_table(("name", "title", "what it is"), rows)
 
 
-class Api(Markdown):
-    def markdown(self, argument: str) -> str:
-        options = ":members:\n   :ignore-module-all:\n   :member-order: bysource"
-        blocks = [
-            f"```{{eval-rst}}\n.. automodule:: {module}\n   {options}\n```\n"
-            for pattern in argument.split()
-            for module in (remaining_modules() if pattern == "rest" else modules(pattern))
-        ]
-        return "\n".join(blocks)
+def api(patterns: str) -> str:
+    """A heading and autodoc for each module."""
+    found = [
+        module
+        for pattern in patterns.split()
+        for module in (remaining_modules() if pattern == "rest" else modules(pattern))
+    ]
+    options = ":members:\n   :ignore-module-all:\n   :member-order: bysource"
+    return "\n\n".join(f"## {one}\n\n```{{eval-rst}}\n.. automodule:: {one}\n   {options}\n```" for one in found)
 
 
 def settings(kind: type) -> Rows:
@@ -211,6 +196,8 @@ def docstring_to_rst(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
         elif line.strip() and not line.startswith("    "):
             literal = False
         result.append(line if literal or not line.strip() else escape(line))
+    if what not in {"attribute", "data"}:  # there napoleon takes what stands before a colon for a type
+        result = GoogleDocstring(result, Config(), app, what, name, obj, options).lines()
     lines[:] = result
 
 
@@ -227,9 +214,6 @@ def escape(line: str) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_directive("settings", Settings)
-    app.add_directive("metrics", MetricTable)
-    app.add_directive("catalog", Catalog)
-    app.add_directive("api", Api)
-    app.connect("autodoc-process-docstring", docstring_to_rst, priority=400)  # before napoleon, at 500
+    app.connect("source-read", expand)
+    app.connect("autodoc-process-docstring", docstring_to_rst)
     return {"parallel_read_safe": True}
