@@ -22,10 +22,14 @@ import re
 import textwrap
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
+import lexrl
 from lexrl import catalog
+from lexrl.types import METRICS, Discrete, Spec, Transition
 
 Rows = list[tuple[str, ...]]
 
@@ -42,7 +46,9 @@ def settings_table(name: str) -> str:
 
 
 def metrics_table(algorithm: str) -> str:
-    return markdown_table(("metric", "shape", "meaning"), metrics(algorithm))
+    if algorithm:
+        return markdown_table(("metric", "shape", "meaning"), metrics(algorithm))
+    return markdown_table(("metric", "in units of the return", "reported by", "meaning"), all_metrics())
 
 
 def catalog_table(which: str) -> str:
@@ -107,25 +113,32 @@ def is_text(node: ast.stmt) -> bool:
 
 
 def metrics(algorithm: str) -> Rows:
-    """Metrics of an algorithm by name, with their shape: `M` is one number for each objective."""
-    from lexrl.types import METRICS
+    """The metrics of one algorithm; shape `M` is one number for each objective."""
+    return [(f"`{name}`", shape, explained(name)) for name, shape in metric_shapes(algorithm).items()]
 
-    shapes = metric_shapes(algorithm) if algorithm else dict.fromkeys(METRICS, "")
-    undeclared = sorted(set(shapes) - set(METRICS))
-    if undeclared:
-        raise KeyError(f"{algorithm} returns metrics that lexrl.types.METRICS does not declare: {undeclared}")
-    return [(f"`{name}`", shape, METRICS[name].help) for name, shape in shapes.items()]
+
+def all_metrics() -> Rows:
+    """Every metric that is declared, and who reports it; the loops report what no algorithm does."""
+    titles: dict[str, list[str]] = {}
+    for algorithm, entry in catalog.ALGORITHMS.items():
+        for name in metric_shapes(algorithm):
+            titles.setdefault(name, []).append(entry.title)
+    return [
+        (f"`{name}`", "yes" if metric.in_return_units else "", ", ".join(titles.get(name, ["all"])), explained(name))
+        for name, metric in METRICS.items()
+    ]
+
+
+def explained(name: str) -> str:
+    if name not in METRICS:
+        raise KeyError(f"The metric {name} is not declared in lexrl.types.METRICS.")
+    text = METRICS[name].help
+    return f"{text[0].upper()}{text[1:]}"
 
 
 @functools.cache
 def metric_shapes(algorithm: str) -> dict[str, str]:
     """What `update` returns, found by tracing it: no number is computed."""
-    import jax
-    import jax.numpy as jnp
-
-    import lexrl
-    from lexrl.types import Discrete, Spec, Transition
-
     entry = catalog.ALGORITHMS[algorithm]
     single = algorithm in {one.parent for one in catalog.ALGORITHMS.values()}
     objectives = ("reward",) if single else ("cost", "reward")
