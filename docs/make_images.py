@@ -8,8 +8,7 @@ from rich.table import Table
 
 import lexrl
 from lexrl import exact
-from lexrl.report import plots
-from lexrl.report.plots import Panel
+from lexrl.report import tradeoffs
 from lexrl.schedules import Power
 from lexrl.tolerance import Absolute, Adaptive
 
@@ -35,9 +34,12 @@ def action_tolerance(momdp: lexrl.MOMDP) -> None:
     tolerances = np.geomspace(1e-6, 3, 400)
     rows = exact.tolerance_table(momdp, GRID_ORDER, tolerances.tolist())
     loss, reward = np.array([row.loss[0] for row in rows]), np.array([row.returns[1] for row in rows])
-    panels = [Panel("cost given up", loss, tolerances / (1 - momdp.gamma[0])), Panel("reward", reward)]
+    panels = [
+        tradeoffs.ToleranceCurve("cost given up", loss, tolerances / (1 - momdp.gamma[0])),
+        tradeoffs.ToleranceCurve("reward", reward),
+    ]
     title = f"GridNav 8 x 8, {GRID_ORDER}: a tolerance on actions"
-    plots.tolerance_curves(tolerances, panels, gap, title).save(IMAGES / "tolerance-actions.png")
+    tradeoffs.tolerance_curves(tolerances, panels, gap, title).save(IMAGES / "tolerance-actions.png")
     few = [0.0, 1e-5, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0]
     table = Table("tolerance", "cost given up", "bound", "reward", title=f"deciding gap {gap:.3g}")
     for row in exact.tolerance_table(momdp, GRID_ORDER, few):
@@ -51,7 +53,7 @@ def policy_slack(momdp: lexrl.MOMDP) -> None:
     curve = exact.critical_slack(momdp, GRID_ORDER)
     slack, returns = np.array([point.slack for point in curve]), np.stack([point.returns for point in curve])
     title = f"GridNav 8 x 8, {GRID_ORDER}: a slack on the policy"
-    figure = plots.slack_curve(slack, -returns[:, 0], returns[:, 1], ("cost", "reward"), title)
+    figure = tradeoffs.slack_curve(slack, -returns[:, 0], returns[:, 1], ("cost", "reward"), title)
     figure.save(IMAGES / "tolerance-slack.png")
     table = Table("slack", "cost", "reward", "shadow price", title=f"{len(curve)} corners")
     for point in exact.critical_slack(momdp, GRID_ORDER, [0.0, 0.01, 0.05, 0.1, 0.19, 0.5, 1.0, 2.0]):
@@ -66,9 +68,12 @@ def noisy_estimates(momdp: lexrl.MOMDP) -> None:
     fine, coarse = np.geomspace(1e-4, 1, 400), np.geomspace(1e-4, 1, 13)
     exactly = np.stack([row.loss for row in exact.tolerance_table(momdp, ORDER, fine.tolist())])
     learned = best.returns - np.stack([learned_returns(momdp, one, 2e5) for one in coarse])
-    panels = [Panel(f"objective {i + 1} given up", exactly[:, i], learned=(coarse, learned[..., i])) for i in range(2)]
+    panels = [
+        tradeoffs.ToleranceCurve(f"objective {i + 1} given up", exactly[:, i], learned=(coarse, learned[..., i]))
+        for i in range(2)
+    ]
     title = f"A MOMDP with ties: Q-learning after 200,000 steps, {SEEDS} seeds"
-    plots.tolerance_curves(fine, panels, gap, title).save(IMAGES / "tolerance-noise.png")
+    tradeoffs.tolerance_curves(fine, panels, gap, title).save(IMAGES / "tolerance-noise.png")
 
 
 def kinds_of_tolerance(momdp: lexrl.MOMDP) -> None:
