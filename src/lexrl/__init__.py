@@ -17,7 +17,6 @@ from lexrl.algorithms import (  # noqa: E402
     DoubleQLearning,
     EpsilonGreedy,
     ExpectedSarsa,
-    Networks,
     PIDLagrangian,
     PPOLagrangian,
     Projection,
@@ -26,9 +25,7 @@ from lexrl.algorithms import (  # noqa: E402
     Sarsa,
     SingleObjective,
     Softmax,
-    Tabular,
     VaRAC,
-    gabor,
 )
 from lexrl.dual import Dual  # noqa: E402
 from lexrl.envs import (  # noqa: E402
@@ -45,7 +42,7 @@ from lexrl.envs import (  # noqa: E402
 from lexrl.errors import InputError  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP  # noqa: E402
-from lexrl.networks import Optimiser  # noqa: E402
+from lexrl.networks import Networks  # noqa: E402
 from lexrl.order import Order  # noqa: E402
 from lexrl.presets import preset  # noqa: E402
 from lexrl.runs import Policy, Result, Run, load, resume, stream, train  # noqa: E402
@@ -76,7 +73,6 @@ __all__ = [
     "InputError",
     "MountainCarSafe",
     "Networks",
-    "Optimiser",
     "Order",
     "PIDLagrangian",
     "PPOLagrangian",
@@ -89,13 +85,11 @@ __all__ = [
     "Sarsa",
     "SingleObjective",
     "Softmax",
-    "Tabular",
     "VaRAC",
     "check",
     "critical_slack",
     "evaluate",
     "exact",
-    "gabor",
     "lex",
     "load",
     "per_seed",

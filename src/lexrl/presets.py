@@ -19,7 +19,6 @@ from lexrl.algorithms import (
     PPO,
     RCPO,
     ApproPO,
-    Networks,
     PIDLagrangian,
     PPOLagrangian,
     Random,
@@ -27,7 +26,7 @@ from lexrl.algorithms import (
 )
 from lexrl.dual import Dual
 from lexrl.errors import InputError
-from lexrl.networks import Optimiser
+from lexrl.networks import Networks
 from lexrl.schedules import Linear
 from lexrl.tolerance import Relative
 
@@ -208,7 +207,8 @@ def _tuned_grid_nav() -> dict[str, Preset]:
         "epsilon": Linear(0.3, 0.1, 2_000_000.0),
         "hidden_sizes": (),
         "use_bias": False,
-        "optimiser": Optimiser("sgd", longest=0.0),
+        "optimizer": "sgd",
+        "max_grad_norm": 0.0,
     }
     prices = Dual(sequential=True, damping=16.0, eta=Linear(0.3, 0.03, 4_000.0), patience=1_000.0)
     return {
@@ -259,7 +259,8 @@ def shortened(found: Preset, share: float) -> Preset:
     steps = max(1, round(share * found.steps))
 
     def shorter(part: Any) -> Any:
-        return Linear(part.start, part.end, share * part.steps) if isinstance(part, Linear) else part
+        length = part.steps if isinstance(part, Linear) else None
+        return Linear(part.start, part.end, share * length) if isinstance(length, float) else part
 
     def smaller(learner: Any) -> Any:
         if isinstance(learner, ApproPO):

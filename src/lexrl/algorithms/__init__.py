@@ -1,9 +1,10 @@
 """The algorithms, one file each."""
 
 from lexrl.algorithms.a2c import A2C
-from lexrl.algorithms.actor_critic import Networks
 from lexrl.algorithms.appropo import ApproPO
+from lexrl.algorithms.double_q import DoubleQLearning
 from lexrl.algorithms.dqn import DQN
+from lexrl.algorithms.expected_sarsa import ExpectedSarsa
 from lexrl.algorithms.la2c import LA2C
 from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.algorithms.ldqn import LDQN
@@ -11,20 +12,16 @@ from lexrl.algorithms.lppo import LPPO
 from lexrl.algorithms.ppo import PPO
 from lexrl.algorithms.ppo_lagrangian import PPOLagrangian
 from lexrl.algorithms.projection import Projection
+from lexrl.algorithms.q_learning import QLearning
 from lexrl.algorithms.random import Random
 from lexrl.algorithms.rcpo import RCPO
+from lexrl.algorithms.sarsa import Sarsa
 from lexrl.algorithms.single_objective import SingleObjective
-from lexrl.algorithms.tabular import (
-    DoubleQLearning,
-    EpsilonGreedy,
-    ExpectedSarsa,
-    QLearning,
-    Sarsa,
-    Softmax,
-    Tabular,
-    gabor,
-)
+from lexrl.algorithms.tabular import EpsilonGreedy, Softmax
 from lexrl.algorithms.var_ac import VaRAC
+
+TABULAR = QLearning | Sarsa | ExpectedSarsa | DoubleQLearning
+"""The algorithms with a table."""
 
 __all__ = [
     "A2C",
@@ -34,11 +31,11 @@ __all__ = [
     "LPPO",
     "PPO",
     "RCPO",
+    "TABULAR",
     "ApproPO",
     "DoubleQLearning",
     "EpsilonGreedy",
     "ExpectedSarsa",
-    "Networks",
     "PIDLagrangian",
     "PPOLagrangian",
     "Projection",
@@ -47,7 +44,5 @@ __all__ = [
     "Sarsa",
     "SingleObjective",
     "Softmax",
-    "Tabular",
     "VaRAC",
-    "gabor",
 ]

@@ -16,8 +16,8 @@ from jaxtyping import Float
 
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
-from lexrl.networks import Actor
+from lexrl.algorithms.actor_critic import Agent, Batch
+from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 
@@ -54,7 +54,7 @@ class A2C(eqx.Module):
 
     def init(self, spec: Spec, key: Array) -> State:
         validation.require_one_objective("A2C", "LA2C", spec)
-        return State(self.networks.start(spec, key, self.num_envs))
+        return State(ac.init_agent(self.networks, spec, key, self.num_envs))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
         policy = state.agent.actor(obs)

@@ -4,115 +4,27 @@ Actor and critic are separate networks. The critic gives one value per objective
 a running scale of its targets, so that objectives of any size learn alike.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import tyro
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import networks, returns
+from lexrl import returns
 from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
-from lexrl.networks import MLP, Activation, Actor, Optimiser, OptState
+from lexrl.networks import Actor, Network, Networks
+from lexrl.optimizers import OptState
 from lexrl.returns import EpisodeTracker
-from lexrl.types import Box, Discrete, Spec, Transition
-
-
-class Networks(eqx.Module):
-    """The two networks and how they are trained."""
-
-    hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
-    """Widths of the hidden layers, of the actor and the critic; none: linear."""
-    critic_hidden_sizes: tuple[int, ...] | None = eqx.field(static=True, default=None)
-    """Other widths for the critic; empty: linear in the features."""
-    activation: Activation = eqx.field(static=True, default="tanh")
-    use_bias: bool = eqx.field(static=True, default=True)
-    """Networks with biases; without hidden layers and biases, numbered states make them tables."""
-    critic_features: tyro.conf.Suppress[Callable[[Array], Array] | None] = eqx.field(static=True, default=None)
-    """What the critic sees of an observation; None: all of it."""
-    action_values: bool = eqx.field(static=True, default=False)
-    """Critics of actions, `Q_i(s, a)`, take the place of the advantage, as in the paper's corollary for LPPO."""
-    squash_output: bool = eqx.field(static=True, default=False)
-    """Press continuous actions into their bounds, by tanh."""
-    init_std: float = 0.6
-    """First standard deviation of continuous actions."""
-    optimiser: Optimiser = Optimiser()
-
-    def __check_init__(self):
-        networks.require_widths(self.hidden_sizes)
-        networks.require_widths(self.critic_hidden_sizes or ())
-        if isinstance(self.init_std, int | float) and not self.init_std > 0:
-            raise InputError(f"The spread of actions is {self.init_std}; it must be above 0.")
-
-    def start(self, spec: Spec, key: Array, worlds: int) -> "Agent":
-        """New networks for a world."""
-        if self.action_values and not isinstance(spec.action_space, Discrete):
-            raise InputError(
-                f"Q-critics need discrete actions, but this environment has {spec.action_space}; use state critics."
-            )
-        m, keys = len(spec.objectives), jax.random.split(key, 2)
-        actor = networks.actor(
-            keys[0],
-            spec,
-            self.hidden_sizes,
-            activation=self.activation,
-            use_bias=self.use_bias,
-            squash_output=self.squash_output,
-            spread=self.init_std,
-        )
-        shape = (m, spec.action_space.n) if self.action_values and isinstance(spec.action_space, Discrete) else (m,)
-        widths = self.hidden_sizes if self.critic_hidden_sizes is None else self.critic_hidden_sizes
-        critic = networks.mlp(
-            keys[1],
-            self._features_of(spec.observation_space),
-            shape,
-            widths,
-            activation=self.activation,
-            use_bias=self.use_bias,
-            last=0.1,
-        )
-        return Agent(
-            actor=actor,
-            critic=critic,
-            actor_opt_state=self.optimiser.start(actor),
-            critic_opt_state=self.optimiser.start(critic),
-            scale=jnp.ones(m),
-            average=jnp.zeros(m),
-            episode_tracker=returns.init_tracker(worlds, m),
-            time=jnp.int32(0),
-        )
-
-    def criticise(self, agent: "Agent", obs: Array, policy: Distribution | None = None) -> Float[Array, "*batch M"]:
-        """`V_i(s)` in the objectives' own units."""
-        out = self.judge(agent.critic, obs)
-        if isinstance(policy, Categorical) and self.action_values:
-            out = jnp.sum(out * jax.nn.softmax(policy.logits)[..., None, :], axis=-1)
-        return agent.scale * out
-
-    def judge(self, critic: MLP, obs: Array) -> Array:
-        """The critic's answer, in units of the scale."""
-        return critic(obs if self.critic_features is None else self.critic_features(obs))
-
-    def _features_of(self, space: Discrete | Box) -> Discrete | Box:
-        if self.critic_features is None:
-            return space
-        one = (
-            jax.ShapeDtypeStruct((), jnp.int32)
-            if isinstance(space, Discrete)
-            else jax.ShapeDtypeStruct(space.shape, jnp.float32)
-        )
-        return Box(jax.eval_shape(self.critic_features, one).shape)
+from lexrl.types import Discrete, Spec, Transition
 
 
 class Agent(NamedTuple):
     """What an actor-critic remembers."""
 
     actor: Actor
-    critic: MLP
+    critic: Network
     actor_opt_state: OptState
     critic_opt_state: OptState
     scale: Float[Array, " M"]
@@ -148,6 +60,43 @@ class Batch(NamedTuple):
         return self._replace(value=(), episode_stats=())
 
 
+def init_agent(networks: Networks, spec: Spec, key: Array, num_envs: int) -> Agent:
+    """New networks for an environment."""
+    if networks.action_values and not isinstance(spec.action_space, Discrete):
+        raise InputError(
+            f"Q-critics need discrete actions, but this environment has {spec.action_space}; use state critics."
+        )
+    m, keys = len(spec.objectives), jax.random.split(key, 2)
+    shape = (m, spec.action_space.n) if networks.action_values and isinstance(spec.action_space, Discrete) else (m,)
+    actor = networks.init_actor(keys[0], spec)
+    critic = networks.init_critic(keys[1], spec, shape)
+    return Agent(
+        actor=actor,
+        critic=critic,
+        actor_opt_state=networks.init_opt_state(actor),
+        critic_opt_state=networks.init_opt_state(critic),
+        scale=jnp.ones(m),
+        average=jnp.zeros(m),
+        episode_tracker=returns.init_tracker(num_envs, m),
+        time=jnp.int32(0),
+    )
+
+
+def predict(networks: Networks, critic: Network, obs: Array) -> Float[Array, "..."]:
+    """The critic's prediction, divided by the scale."""
+    return critic(obs if networks.critic_features is None else networks.critic_features(obs))
+
+
+def predict_values(
+    networks: Networks, agent: Agent, obs: Array, policy: Distribution | None = None
+) -> Float[Array, "*batch M"]:
+    """`V_i(s)` in the objectives' own units."""
+    out = predict(networks, agent.critic, obs)
+    if isinstance(policy, Categorical) and networks.action_values:
+        out = jnp.sum(out * jax.nn.softmax(policy.logits)[..., None, :], axis=-1)
+    return agent.scale * out
+
+
 def look(
     networks: Networks,
     agent: Agent,
@@ -171,8 +120,8 @@ def look(
     mean_reward = agent.average + share * (rollout.reward.mean(axis=(0, 1)) - agent.average)
     policy = agent.actor(rollout.obs)
     later = agent.actor(rollout.next_obs) if networks.action_values else None
-    value = networks.criticise(agent, rollout.obs, policy)
-    next_value = networks.criticise(agent, rollout.next_obs, later)
+    value = predict_values(networks, agent, rollout.obs, policy)
+    next_value = predict_values(networks, agent, rollout.next_obs, later)
     baseline = mean_reward if average else jnp.zeros_like(mean_reward)
     errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, gamma, baseline)
     advantage = returns.advantages(errors, rollout.last, gamma, gae_lambda)
@@ -181,7 +130,7 @@ def look(
     scale = jnp.sqrt(jnp.maximum(square, 1e-6))
     episode_tracker, episode_stats = returns.track_episodes(agent.episode_tracker, rollout.reward, rollout.last, gamma)
     if networks.action_values:
-        advantage = agent.scale * of_action(networks.judge(agent.critic, rollout.obs), rollout.action)
+        advantage = agent.scale * of_action(predict(networks, agent.critic, rollout.obs), rollout.action)
     weight = episode_stats.weight if discounted_states else None
     if discounted_states:
         advantage = advantage * episode_stats.weight
@@ -233,15 +182,15 @@ def combined(
 
 def move_actor(networks: Networks, agent: Agent, gradient: Any, rate: Any) -> Agent:
     """The learner after its actor took a step down the gradient."""
-    actor, opt_state = networks.optimiser.step(agent.actor, gradient, agent.actor_opt_state, rate)
+    actor, opt_state = networks.gradient_step(agent.actor, gradient, agent.actor_opt_state, rate)
     return agent._replace(actor=actor, actor_opt_state=opt_state)
 
 
 def move_critic(networks: Networks, agent: Agent, seen: Batch, rate: Any) -> tuple[Agent, Float[Array, " M"]]:
     """The learner after its critic took a step towards the targets; and half the mean squared error per objective."""
 
-    def loss(critic: MLP) -> tuple[Array, Array]:
-        out = networks.judge(critic, seen.obs)
+    def loss(critic: Network) -> tuple[Array, Array]:
+        out = predict(networks, critic, seen.obs)
         if networks.action_values:
             out = of_action(out, seen.action)
         errors = (out - seen.target) ** 2
@@ -249,7 +198,7 @@ def move_critic(networks: Networks, agent: Agent, seen: Batch, rate: Any) -> tup
         return each.sum(), each
 
     gradient, losses = jax.grad(loss, has_aux=True)(agent.critic)
-    critic, opt_state = networks.optimiser.step(agent.critic, gradient, agent.critic_opt_state, rate)
+    critic, opt_state = networks.gradient_step(agent.critic, gradient, agent.critic_opt_state, rate)
     return agent._replace(critic=critic, critic_opt_state=opt_state), losses
 
 

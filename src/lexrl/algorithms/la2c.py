@@ -20,9 +20,9 @@ from lexrl import dual
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
 from lexrl.algorithms.a2c import improve
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.dual import Dual, Sample
-from lexrl.networks import Actor
+from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
@@ -76,7 +76,7 @@ class LA2C(eqx.Module):
         m = len(spec.objectives)
         validation.require_lengths(self, m)
         self.dual.check(m)
-        agent = self.networks.start(spec, key, self.num_envs)
+        agent = ac.init_agent(self.networks, spec, key, self.num_envs)
         return State(agent, self.dual.start(m, agent.actor))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:

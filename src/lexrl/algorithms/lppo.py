@@ -20,10 +20,10 @@ from jaxtyping import Float
 from lexrl import dual
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import Surrogate, adapted, check_minibatches, improve
 from lexrl.dual import Dual, Sample
-from lexrl.networks import Actor
+from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
@@ -89,7 +89,7 @@ class LPPO(eqx.Module):
         m = len(spec.objectives)
         validation.require_lengths(self, m)
         self.dual.check(m)
-        agent = self.networks.start(spec, key, self.num_envs)
+        agent = ac.init_agent(self.networks, spec, key, self.num_envs)
         return State(agent, jnp.float32(1.0), self.dual.start(m, agent.actor))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:

@@ -18,9 +18,9 @@ from jaxtyping import Float
 from lexrl import networks
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.errors import InputError
-from lexrl.networks import Actor
+from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 
@@ -70,7 +70,7 @@ class PPO(eqx.Module):
 
     def init(self, spec: Spec, key: Array) -> State:
         validation.require_one_objective("PPO", "LPPO", spec)
-        return State(self.networks.start(spec, key, self.num_envs), jnp.float32(1.0))
+        return State(ac.init_agent(self.networks, spec, key, self.num_envs), jnp.float32(1.0))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
         policy = state.agent.actor(obs)

@@ -17,10 +17,11 @@ from jaxtyping import Float
 from lexrl import constraints, returns
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import lagrangian, validation
-from lexrl.algorithms.actor_critic import Agent, Networks
+from lexrl.algorithms.actor_critic import Agent
 from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.algorithms.ppo import Surrogate, adapted, check_minibatches, improve
 from lexrl.constraints import Limit, as_limits
+from lexrl.networks import Networks
 from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
@@ -85,7 +86,7 @@ class PPOLagrangian(eqx.Module):
         )
         sums = tuple(f"sum {k}" for k in range(len(picks)))
         return State(
-            agent=self.networks.start(spec._replace(objectives=sums), key, self.num_envs),
+            agent=ac.init_agent(self.networks, spec._replace(objectives=sums), key, self.num_envs),
             kappa=jnp.float32(1.0),
             multipliers=self.lagrangian.start(len(names)),
             episode_tracker=returns.init_tracker(self.num_envs, len(picks)),

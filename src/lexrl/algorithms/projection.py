@@ -20,10 +20,10 @@ from jaxtyping import Float
 from lexrl import dual, lex, networks
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import check_minibatches, surrogate
 from lexrl.dual import Dual
-from lexrl.networks import Actor
+from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
@@ -73,7 +73,7 @@ class Projection(eqx.Module):
         m = len(spec.objectives)
         validation.require_lengths(self, m)
         self.dual.check(m)
-        agent = self.networks.start(spec, key, self.num_envs)
+        agent = ac.init_agent(self.networks, spec, key, self.num_envs)
         return State(agent, self.dual.start(m, agent.actor))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:

@@ -18,9 +18,10 @@ from lexrl import constraints, returns
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import lagrangian, validation
 from lexrl.algorithms.a2c import improve
-from lexrl.algorithms.actor_critic import Agent, Networks
+from lexrl.algorithms.actor_critic import Agent
 from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.constraints import Limit, as_limits
+from lexrl.networks import Networks
 from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
@@ -69,7 +70,7 @@ class RCPO(eqx.Module):
     def init(self, spec: Spec, key: Array) -> State:
         names = [limit.name for limit in self.constraints]
         return State(
-            agent=self.networks.start(spec._replace(objectives=("kl_penalty",)), key, self.num_envs),
+            agent=ac.init_agent(self.networks, spec._replace(objectives=("kl_penalty",)), key, self.num_envs),
             multipliers=self.lagrangian.start(len(names)),
             episode_tracker=returns.init_tracker(self.num_envs, len(spec.objectives)),
             aim=jnp.asarray(constraints.aim("RCPO", names, spec)),

@@ -89,7 +89,7 @@ def require_above_zero(**values: Any) -> None:
     _require(values, "it must be above 0", lambda x: x > 0)
 
 
-def require_at_least(least: float, **values: Any) -> None:
+def require_at_least(least: int | float, **values: Any) -> None:
     """Complain about a number, or one of several, below `least`; traced ones pass."""
     _require(values, f"it must be {least:g} or more", lambda x: x >= least)
 

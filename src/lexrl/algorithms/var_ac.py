@@ -20,9 +20,10 @@ from lexrl import constraints, returns
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import lagrangian, validation
 from lexrl.algorithms.a2c import improve
-from lexrl.algorithms.actor_critic import Agent, Networks
+from lexrl.algorithms.actor_critic import Agent
 from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.constraints import Chance, Limit, as_chances
+from lexrl.networks import Networks
 from lexrl.returns import EpisodeStats, EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
@@ -81,7 +82,7 @@ class VaRAC(eqx.Module):
         names = [limit.name for limit in self.remembers]
         sides = constraints.sides(names, [-limit.side for limit in self.remembers], spec)
         return State(
-            agent=self.networks.start(spec._replace(objectives=("kl_penalty",)), key, self.num_envs),
+            agent=ac.init_agent(self.networks, spec._replace(objectives=("kl_penalty",)), key, self.num_envs),
             multipliers=self.lagrangian.start(len(names)),
             quantile=-constraints.least(self.remembers),
             episode_tracker=returns.init_tracker(self.num_envs, len(names)),

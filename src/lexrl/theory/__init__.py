@@ -6,7 +6,7 @@ work: constant rates are the practical default, and no theorem covers them.
 
 from typing import Any
 
-from lexrl.algorithms import LA2C, LDQN, LPPO, Tabular
+from lexrl.algorithms import LA2C, LDQN, LPPO, TABULAR
 from lexrl.errors import InputError
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
@@ -18,13 +18,13 @@ __all__ = ["Condition", "Guarantee", "Verdict", "check"]
 
 def check(algorithm: Any, world: Any, order: Order | str | None = None) -> tuple[Guarantee, ...]:
     """The theorems that speak of an algorithm, with each condition checked on a world or a finite MOMDP."""
-    if not isinstance(algorithm, Tabular | LDQN | LA2C | LPPO):
+    if not isinstance(algorithm, TABULAR | LDQN | LA2C | LPPO):
         raise InputError(
             f"There is no theorem here for {type(algorithm).__name__}; "
-            "tabular learners, LDQN, LA2C and LPPO can be checked."
+            "tabular algorithms, LDQN, LA2C and LPPO can be checked."
         )
     order = as_order(order, world.objectives if isinstance(world, MOMDP) else world.spec.objectives)
-    if isinstance(algorithm, Tabular):
+    if isinstance(algorithm, TABULAR):
         return values.guarantees(algorithm, world, order)
     if isinstance(algorithm, LDQN):
         return values.of_network(algorithm, world)

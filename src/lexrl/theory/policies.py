@@ -17,7 +17,7 @@ from lexrl.theory.theorem_3 import theorem_3
 def guarantees(algorithm: LA2C | LPPO, world: Any, order: Order) -> tuple[Guarantee, ...]:
     """Theorem 3 and the algorithm's corollary."""
     case = case_of(algorithm, world, order)
-    validation.require_lengths(algorithm, case.m)
+    validation.require_per_objective(case.m, gamma=algorithm.gamma, tolerance=algorithm.tolerance)
     algorithm.dual.check(case.m)
     own = theorem_3(case)
     if isinstance(algorithm, LA2C):

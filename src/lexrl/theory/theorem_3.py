@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from lexrl import tolerance as tol
 from lexrl.algorithms import LA2C, LPPO
+from lexrl.optimizers import optimizer_name
 from lexrl.schedules import Constant, Schedule, vanishes_against
 from lexrl.theory.case import Case, smooth, smooth_policy
 from lexrl.theory.conditions import Condition, Verdict, bounded, none_of, weakest
@@ -225,11 +226,11 @@ def _shrinking(tolerance: tol.Tolerance) -> _Shrinking | None:
 
 
 def _plain_steps(case: Case) -> Condition:
-    algorithm, optimiser = case.algorithm, case.algorithm.networks.optimiser
+    algorithm, networks = case.algorithm, case.algorithm.networks
     clipped = isinstance(algorithm, LPPO) and algorithm.surrogate == "clip" and case.m > 1
     others = {
-        f"the optimiser is {optimiser.method}": optimiser.method != "sgd",
-        f"gradients are no longer than {optimiser.longest:g}": optimiser.longest > 0,
+        f"the optimizer is {optimizer_name(networks.optimizer)}": networks.optimizer != "sgd",
+        f"gradients are clipped to norm {networks.max_grad_norm:g}": networks.max_grad_norm > 0,
         "advantages are standardised": algorithm.normalize_advantage,
         f"there is a bonus for entropy, {algorithm.ent_coef}": not algorithm.ent_coef.vanishes(),
         "the clipped objective of a sum is not the sum of clipped ones": clipped,
