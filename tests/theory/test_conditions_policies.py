@@ -27,7 +27,7 @@ DUAL = {
     "normalize_violation": False,
     "max_multiplier": math.inf,
 }
-NETS = {"hidden_sizes": (), "use_bias": False, "optimiser": lexrl.Optimiser(method="sgd", longest=0.0)}
+NETS = {"hidden_sizes": (), "use_bias": False, "optimizer": "sgd", "max_grad_norm": 0.0}
 
 
 class Own(Tolerance):
@@ -241,8 +241,8 @@ class TestTheorem3:
     @pytest.mark.parametrize(
         ("algorithm", "shown"),
         [
-            (learner(nets={"optimiser": lexrl.Optimiser("adam", longest=0.0)}), "the optimiser is adam"),
-            (learner(nets={"optimiser": lexrl.Optimiser("sgd", longest=0.5)}), "gradients are no longer than 0.5"),
+            (learner(nets={"optimizer": "adam"}), "the optimizer is Adam"),
+            (learner(nets={"max_grad_norm": 0.5}), "gradients are clipped to norm 0.5"),
             (learner(normalize_advantage=True), "advantages are standardised"),
             (learner(ent_coef=0.01), "there is a bonus for entropy, 0.01"),
             (learner(dual={"sequential": True}), "one objective moves the policy at a time (sequential)"),
@@ -487,12 +487,12 @@ class TestQNetworks:
             assert what in condition(only, "updates").evidence
 
     def test_a_table_is_updated_in_another_way(self):
-        plain = lexrl.Optimiser("sgd", longest=0.0)
         table = lexrl.LDQN(
             hidden_sizes=(),
             use_bias=False,
             target_update_interval=0,
-            optimiser=plain,
+            optimizer="sgd",
+            max_grad_norm=0.0,
             learning_rate="n^-0.7",
             epsilon="1/n",
         )
@@ -506,7 +506,7 @@ class TestQNetworks:
 
     @pytest.mark.parametrize("algorithm", [lexrl.A2C(), lexrl.PPO(), lexrl.DQN(), lexrl.Random()])
     def test_no_theorem(self, algorithm):
-        with pytest.raises(lexrl.InputError, match="tabular learners, LDQN, LA2C and LPPO can be checked"):
+        with pytest.raises(lexrl.InputError, match="tabular algorithms, LDQN, LA2C and LPPO can be checked"):
             lexrl.check(algorithm, RING, ORDER)
 
 
