@@ -303,7 +303,7 @@ class TestToleranceAgainstTheGap:
             assert not [one for one in found(algorithm)[0].conditions if "tau_Q" in one.text]
 
     def test_gabor_has_none(self):
-        algorithm = lexrl.gabor(alpha="n^-0.7", exploration=lexrl.EpsilonGreedy(glie()), gamma=0.5)
+        algorithm = lexrl.QLearning(tolerance=0.0, alpha="n^-0.7", exploration=lexrl.EpsilonGreedy(glie()), gamma=0.5)
         convergence, proposition = found(algorithm)
         assert convergence.verdict == "fails"
         assert proposition.verdict == "holds"
@@ -360,9 +360,7 @@ class TestTheProposition:
         assert proposition.promise.endswith("for the first two objectives")
 
     def test_nothing_is_promised_for_the_third(self):
-        process = MOMDP.from_arrays(
-            np.ones((1, 2, 1)), np.arange(6.0).reshape(3, 1, 2), 0.5, signals=["a", "b", "c"]
-        )
+        process = MOMDP.from_arrays(np.ones((1, 2, 1)), np.arange(6.0).reshape(3, 1, 2), 0.5, signals=["a", "b", "c"])
         _, proposition = found(learner(), process, "max a > max b > max c")
         assert "a by at most 0.2, b by at most 0.2 (" in proposition.promise
         assert "c by" not in proposition.promise
@@ -390,10 +388,10 @@ def test_grids():
 @pytest.mark.parametrize(
     ("rule", "tau", "verdict"),
     [
-        ("q-learning", 2.0, "holds"),
-        ("sarsa", 2.0, "unknown"),
-        ("expected-sarsa", 2.0, "unknown"),
-        ("sarsa", 0.4, "holds"),
+        (lexrl.QLearning, 2.0, "holds"),
+        (lexrl.Sarsa, 2.0, "unknown"),
+        (lexrl.ExpectedSarsa, 2.0, "unknown"),
+        (lexrl.Sarsa, 0.4, "holds"),
     ],
 )
 def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, tau, verdict):
@@ -401,6 +399,6 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, ta
     stay_or_leave = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     rewards = [[[1.0, 5.0], [0.0, 0.0]], [[0.0, 100.0], [0.0, 0.0]]]
     process = lexrl.MOMDP.from_arrays(stay_or_leave, rewards, 0.9, terminal=[1], signals=("first", "second"))
-    learner = lexrl.Tabular(rule=rule, gamma=0.9, alpha="n^-0.7", exploration="epsilon 1/n", tolerance=tau)
+    learner = rule(gamma=0.9, alpha="n^-0.7", exploration="epsilon 1/n", tolerance=tau)
     theorem = lexrl.check(learner, process, "max first > max second")[0]
     assert theorem.verdict == verdict, str(theorem)
