@@ -22,7 +22,6 @@ from lexrl.algorithms import (  # noqa: E402
     LPPOAverageReward,
     LPPOQCritic,
     LPPOSecondOrder,
-    Networks,
     PIDLagrangian,
     PPOLagrangian,
     Projection,
@@ -31,9 +30,7 @@ from lexrl.algorithms import (  # noqa: E402
     Sarsa,
     SingleObjective,
     Softmax,
-    Tabular,
     VaRAC,
-    gabor,
 )
 from lexrl.envs import (  # noqa: E402
     CartPole,
@@ -50,7 +47,7 @@ from lexrl.errors import InputError  # noqa: E402
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
 from lexrl.momdp import MOMDP  # noqa: E402
 from lexrl.multipliers import Multipliers  # noqa: E402
-from lexrl.networks import Optimiser  # noqa: E402
+from lexrl.networks import Networks  # noqa: E402
 from lexrl.order import Order  # noqa: E402
 from lexrl.presets import preset  # noqa: E402
 from lexrl.runs import Policy, Result, Run, load, resume, stream, train  # noqa: E402
@@ -87,7 +84,6 @@ __all__ = [
     "MountainCarSafe",
     "Multipliers",
     "Networks",
-    "Optimiser",
     "Order",
     "PIDLagrangian",
     "PPOLagrangian",
@@ -101,13 +97,11 @@ __all__ = [
     "SingleObjective",
     "Softmax",
     "Stages",
-    "Tabular",
     "VaRAC",
     "check",
     "critical_slack",
     "evaluate",
     "exact",
-    "gabor",
     "lex",
     "load",
     "per_seed",

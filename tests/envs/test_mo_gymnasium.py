@@ -12,7 +12,6 @@ import scipy.sparse as sp
 import lexrl
 from lexrl.envs import GymEnv, GymVectorEnv
 from lexrl.momdp import from_outcomes
-from lexrl.networks import Optimiser
 from lexrl.types import Box, Discrete, Spec
 
 mo = pytest.importorskip("mo_gymnasium")
@@ -121,7 +120,8 @@ TABLE = {
     "gradient_steps": 32,
     "target_update_interval": 80,
     "buffer_size": 65_536,
-    "optimiser": Optimiser("sgd", longest=0.0),
+    "optimizer": "sgd",
+    "max_grad_norm": 0.0,
 }
 """A linear network over numbered states is a table, learned by gradients from a replay. The steps are plain: Adam goes
 on pushing a row long after it was seen. At each step a row learns the rate times its share of the replay, so that the

@@ -48,7 +48,7 @@ def policy(trained, place, greedy):
     """The table of one member's policy; while it learns, it tries anything with probability epsilon."""
     state = jax.tree.map(lambda leaf: leaf[place], trained[1].agent)
     table = np.stack(
-        [learner().probabilities(state, jnp.int32(s), greedy=True) for s in range(state.q.shape[1])]
+        [learner().probabilities(state, jnp.int32(s), greedy=True) for s in range(state.q.shape[0])]
     ).astype(float)
     return table if greedy else (1 - EPSILON) * table + EPSILON / 3
 

@@ -12,7 +12,12 @@ import pytest
 
 import lexrl
 
-RULES = ("q-learning", "sarsa", "expected-sarsa", "double-q")
+RULES = {
+    "q-learning": lexrl.QLearning,
+    "sarsa": lexrl.Sarsa,
+    "expected-sarsa": lexrl.ExpectedSarsa,
+    "double-q": lexrl.DoubleQLearning,
+}
 ORDER = "min cost > max reward > max bonus"
 SIGNALS = ("bonus", "reward", "cost")
 GAMMA = 0.9
@@ -110,7 +115,7 @@ WORLDS = {
 def learned(rule):
     """The sets `[S, M+1, A]` each probe taught a learner; one program trains them all."""
     algorithms = [
-        lexrl.Tabular(rule, GAMMA, 0.05, lexrl.EpsilonGreedy(0.1), tolerance=probe.tolerance)
+        RULES[rule](GAMMA, 0.05, lexrl.EpsilonGreedy(0.1), tolerance=probe.tolerance)
         for probe in WORLDS.values()
     ]
     worlds = lexrl.per_seed([probe.world() for probe in WORLDS.values()])

@@ -303,7 +303,7 @@ class TestToleranceAgainstTheGap:
             assert not [one for one in found(algorithm)[0].conditions if "tau_Q" in one.text]
 
     def test_gabor_has_none(self):
-        algorithm = lexrl.gabor(alpha="n^-0.7", exploration=lexrl.EpsilonGreedy(glie()), gamma=0.5)
+        algorithm = lexrl.QLearning(tolerance=0.0, alpha="n^-0.7", exploration=lexrl.EpsilonGreedy(glie()), gamma=0.5)
         convergence, proposition = found(algorithm)
         assert convergence.verdict == "fails"
         assert proposition.verdict == "holds"
@@ -390,10 +390,10 @@ def test_grids():
 @pytest.mark.parametrize(
     ("rule", "tau", "verdict"),
     [
-        ("q-learning", 2.0, "holds"),
-        ("sarsa", 2.0, "unknown"),
-        ("expected-sarsa", 2.0, "unknown"),
-        ("sarsa", 0.4, "holds"),
+        (lexrl.QLearning, 2.0, "holds"),
+        (lexrl.Sarsa, 2.0, "unknown"),
+        (lexrl.ExpectedSarsa, 2.0, "unknown"),
+        (lexrl.Sarsa, 0.4, "holds"),
     ],
 )
 def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, tau, verdict):
@@ -401,6 +401,6 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, ta
     stay_or_leave = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     rewards = [[[1.0, 5.0], [0.0, 0.0]], [[0.0, 100.0], [0.0, 0.0]]]
     process = lexrl.MOMDP.from_arrays(stay_or_leave, rewards, 0.9, terminal=[1], objectives=("first", "second"))
-    learner = lexrl.Tabular(rule=rule, gamma=0.9, alpha="n^-0.7", exploration="epsilon 1/n", tolerance=tau)
+    learner = rule(gamma=0.9, alpha="n^-0.7", exploration="epsilon 1/n", tolerance=tau)
     theorem = lexrl.check(learner, process, "max first > max second")[0]
     assert theorem.verdict == verdict, str(theorem)

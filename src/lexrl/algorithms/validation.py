@@ -1,4 +1,4 @@
-"""Settings that cannot work, said in a sentence each: what all algorithms share of it."""
+"""Checks of settings that several algorithms share: each raises an error with one sentence."""
 
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -10,10 +10,10 @@ from lexrl.types import Spec
 
 
 def require_one_objective(name: str, instead: str, spec: Spec) -> None:
-    """Complain if an algorithm for one objective is given several."""
+    """Refuse several objectives, for an algorithm that optimizes one."""
     if len(spec.objectives) != 1:
         raise InputError(
-            f"{name} optimises one objective, but the order has {len(spec.objectives)} ({', '.join(spec.objectives)}); "
+            f"{name} optimizes one objective, but the order has {len(spec.objectives)} ({', '.join(spec.objectives)}); "
             f"order one of them, or use {instead}."
         )
 
@@ -29,7 +29,7 @@ def require_lengths(algorithm: Any, objectives: int) -> None:
 
 
 def require_plain_tolerance(tolerance: Tolerances) -> None:
-    """Complain about a tolerance that follows the errors of a table's estimates."""
+    """Refuse a tolerance that needs the standard errors of a table's estimates."""
     if needs_spread(tolerance):
         raise InputError(
             "An adaptive tolerance needs the errors of the estimates, which a network does not keep; "
@@ -73,36 +73,36 @@ def require_levels(algorithm: Any) -> None:
 
 
 def require_positive(**counts: int) -> None:
-    """Complain about a count below 1."""
+    """Refuse a count below 1."""
     for name, count in counts.items():
         if count < 1:
             raise InputError(f"{name} is {count}; it must be 1 or more.")
 
 
 def require_in_unit_interval(**values: Any) -> None:
-    """Complain about a number, or one of several, outside of [0, 1]; traced ones pass."""
+    """Refuse a number, or one of several, outside of [0, 1]; traced ones pass."""
     _require(values, "it must lie in [0, 1]", lambda x: 0 <= x <= 1)
 
 
 def require_above_zero(**values: Any) -> None:
-    """Complain about a number, or one of several, that is not above 0; traced ones pass."""
+    """Refuse a number, or one of several, that is not above 0; traced ones pass."""
     _require(values, "it must be above 0", lambda x: x > 0)
 
 
-def require_at_least(least: float, **values: Any) -> None:
-    """Complain about a number, or one of several, below `least`; traced ones pass."""
+def require_at_least(least: int | float, **values: Any) -> None:
+    """Refuse a number, or one of several, below `least`; traced ones pass."""
     _require(values, f"it must be {least:g} or more", lambda x: x >= least)
 
 
 def require_choice(choices: tuple[str, ...], **values: Any) -> None:
-    """Complain about a word that is none of the choices."""
+    """Refuse a word that is not among the choices."""
     for name, given in values.items():
         if given not in choices:
             raise InputError(f"{name} is {given!r}; it must be one of {', '.join(map(repr, choices))}.")
 
 
 def require_per_objective(num_objectives: int, **values: Any) -> None:
-    """Complain about a setting given one each, for another number of objectives."""
+    """Refuse a setting given one each, for another number of objectives."""
     for name, given in values.items():
         if isinstance(given, tuple) and len(given) != num_objectives:
             raise InputError(

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from lexrl import exact
-from lexrl.algorithms import LA2C, LPPO, DoubleQLearning, ExpectedSarsa, Networks, QLearning
+from lexrl.algorithms import LA2C, LPPO, DoubleQLearning, ExpectedSarsa, QLearning
 from lexrl.experiments.power_law import Times, fit
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.sections import Section, cell, claims, numbers, seen, table
 from lexrl.multipliers import Multipliers
+from lexrl.networks import Networks
 from lexrl.order import Order
 from lexrl.report import stats
 from lexrl.report.stats import Interval
