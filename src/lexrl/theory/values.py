@@ -122,7 +122,7 @@ def _discounts(process: MOMDP | None) -> Condition:
 
 def _rates(algorithm: TABULAR, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
     alpha = _robbins_monro(algorithm.alpha)
-    text = "every action is taken infinitely often in every state"
+    text = "every action is tried forever in every state"
     rate = _exploration(algorithm)
     if not isinstance(algorithm.exploration, EpsilonGreedy):
         return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as values allow")
