@@ -111,8 +111,6 @@ class Networks(eqx.Module):
     """Networks with biases; without hidden layers and biases they are tables on discrete observations."""
     critic_features: Callable[[Array], Array] | None = eqx.field(static=True, default=None)
     """A function of the observation that the critic sees instead of it."""
-    action_values: bool = eqx.field(static=True, default=False)
-    """Critics of actions, `Q_i(s, a)`, take the place of the advantage, as in the paper's corollary for LPPO."""
     squash_output: bool = eqx.field(static=True, default=False)
     """Squash continuous actions into their bounds, by tanh."""
     init_std: float = 0.6

@@ -22,12 +22,12 @@ from loops import compiled_run, host_run
 
 CART, ORDER = lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=50), parse("min cost > max reward")
 NETWORKS = lexrl.Networks(hidden_sizes=(8,))
-EAGER = lexrl.Dual(stats_window_size=5.0, patience=8.0)
+EAGER = lexrl.Stages(stats_window_size=5.0, patience=8.0)
 LEARNERS = {
     "LPPO": lexrl.LPPO(
-        networks=NETWORKS, num_envs=4, num_steps=16, num_minibatches=2, num_epochs=2, learning_rate=0.01, dual=EAGER
+        networks=NETWORKS, num_envs=4, num_steps=16, num_minibatches=2, num_epochs=2, learning_rate=0.01, stages=EAGER
     ),
-    "LA2C": lexrl.LA2C(networks=NETWORKS, num_envs=4, num_steps=8, learning_rate=0.01, dual=EAGER),
+    "LA2C": lexrl.LA2C(networks=NETWORKS, num_envs=4, num_steps=8, learning_rate=0.01, stages=EAGER),
     "LDQN": lexrl.LDQN(
         hidden_sizes=(8,),
         num_envs=4,
@@ -104,8 +104,8 @@ class TestTheSameNumbers:
                 assert differ(after.target, after.net)
             else:
                 assert differ(before.agent.actor, after.agent.actor)
-                assert after.dual.seen >= 12
-        assert case.name == "LDQN" or np.asarray(end.train_states.agent.dual.settled)[:3].any()
+                assert after.stages.num_episodes >= 12
+        assert case.name == "LDQN" or np.asarray(end.train_states.agent.stages.converged)[:3].any()
 
     def test_stepped_from_python_alone(self, case):
         """In company, on all devices, compiled; alone, on the host, in other chunks, in the bare world."""

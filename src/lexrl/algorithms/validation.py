@@ -1,8 +1,6 @@
 """Checks of settings that several algorithms share: each raises an error with one sentence."""
 
-from typing import Any, Literal, get_args, get_origin, get_type_hints
-
-import equinox as eqx
+from typing import Any
 
 from lexrl.errors import InputError
 from lexrl.tolerance import Tolerances, needs_spread
@@ -18,57 +16,12 @@ def require_one_objective(name: str, instead: str, spec: Spec) -> None:
         )
 
 
-def require_lengths(algorithm: Any, objectives: int) -> None:
-    """Complain about settings given one each, for another number of objectives."""
-    for name in ("gamma", "initial_q", "tolerance", "update_tolerance", "return_scale"):
-        given = getattr(algorithm, name, None)
-        if isinstance(given, tuple) and len(given) != objectives:
-            raise InputError(
-                f"{name} has {len(given)} entries for {objectives} objectives; give one for all, or one each."
-            )
-
-
 def require_plain_tolerance(tolerance: Tolerances) -> None:
     """Refuse a tolerance that needs the standard errors of a table's estimates."""
     if needs_spread(tolerance):
         raise InputError(
             "An adaptive tolerance needs the errors of the estimates, which a network does not keep; "
             "use an absolute or relative one, or one times a schedule."
-        )
-
-
-def require_ranges(algorithm: Any) -> None:
-    """Complain about numbers of an algorithm that lie where they make no sense; traced ones pass."""
-    for name, text, fits in (
-        ("gamma", "a discount lies in [0, 1]", lambda x: 0 <= x <= 1),
-        ("gae_lambda", "it must lie in [0, 1]", lambda x: 0 <= x <= 1),
-        ("clip_range", "it must be above 0", lambda x: x > 0),
-        ("kl_target", "it must be above 0", lambda x: x > 0),
-        ("return_scale", "it must be above 0", lambda x: x > 0),
-        ("target_update_interval", "it must be 0 or more", lambda x: x >= 0),
-        ("learning_starts", "it must be 0 or more", lambda x: x >= 0),
-    ):
-        given = getattr(algorithm, name, None)
-        for one in given if isinstance(given, tuple) else (given,):
-            if isinstance(one, int | float) and not fits(one):
-                raise InputError(f"{name.capitalize()} is {given}; {text}.")
-
-
-def require_choices(settings: Any) -> None:
-    """Complain about a word that is none of those its annotation lists, in settings or in parts of them."""
-    for name, kind in get_type_hints(type(settings)).items():
-        given, choices = getattr(settings, name), get_args(kind) if get_origin(kind) is Literal else ()
-        if choices and given not in choices:
-            raise InputError(f"{name} is {given!r}; it must be one of {', '.join(map(repr, choices))}.")
-        if isinstance(given, eqx.Module):
-            require_choices(given)
-
-
-def require_levels(algorithm: Any) -> None:
-    """Complain about levels that the critic cannot give."""
-    if algorithm.average and algorithm.return_estimate == "critic":
-        raise InputError(
-            'With limit averages the critic\'s values say nothing of the level; use level="episodes", the mean reward.'
         )
 
 

@@ -22,7 +22,7 @@ _FAR = 10**9
 
 
 def guarantees(algorithm: TABULAR, env: Any, order: Order) -> tuple[Guarantee, ...]:
-    """Theorem 1 or 2, and Proposition 1, for a tabular learner."""
+    """Theorem 1 or 2, and Proposition 1, for a tabular algorithm."""
     given = order.tolerances(algorithm.tolerance)
     process = _process(env, algorithm, order)
     length = None if isinstance(env, MOMDP) else env.spec.max_episode_steps
@@ -122,7 +122,7 @@ def _discounts(process: MOMDP | None) -> Condition:
 
 def _rates(algorithm: TABULAR, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
     alpha = _robbins_monro(algorithm.alpha)
-    text = "every action is taken infinitely often in every state"
+    text = "every action is tried forever in every state"
     rate = _exploration(algorithm)
     if not isinstance(algorithm.exploration, EpsilonGreedy):
         return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as values allow")
@@ -236,8 +236,8 @@ def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
 
 
 def _exploration(algorithm: TABULAR) -> Schedule:
-    bandit = algorithm.exploration
-    return bandit.epsilon if isinstance(bandit, EpsilonGreedy) else bandit.temperature
+    exploration = algorithm.exploration
+    return exploration.epsilon if isinstance(exploration, EpsilonGreedy) else exploration.temperature
 
 
 def _sum_diverges(rate: Schedule) -> bool:
