@@ -114,6 +114,7 @@ def test_evaluated_alike_in_both_loops():
         reset, step = staticmethod(jax.jit(CART.reset)), staticmethod(jax.jit(CART.step))
 
     algorithm = LEARNERS["ApproPO"](2)
-    shown = lexrl.train(algorithm, CART, ORDER, seeds=[3], total_timesteps=STEPS, num_log_points=1)
+    # All three seeds, so that the program is the one the tests above have compiled.
+    shown = lexrl.train(algorithm, CART, ORDER, seeds=SEEDS, total_timesteps=STEPS, num_log_points=1)
     stepped = lexrl.train(algorithm, Stepped(), ORDER, seeds=[3], total_timesteps=STEPS, num_log_points=1)
-    np.testing.assert_allclose(shown.evaluate(12).returns, stepped.evaluate(12).returns, rtol=1e-4)
+    np.testing.assert_allclose(shown.evaluate(12).returns[1:2], stepped.evaluate(12).returns, rtol=1e-4)
