@@ -1,1 +1,1 @@
-"""Loops: one is compiled, one steps worlds from Python; both take the same algorithms and give the same numbers."""
+"""Loops: one is compiled, one steps environments from Python; both take the same algorithms and give the same numbers."""
