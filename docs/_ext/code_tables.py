@@ -197,33 +197,27 @@ def docstring_to_rst(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
     """Docstrings here are plain text with `code` and indented equations: make both what reStructuredText calls them."""
     if lines and lines[0].startswith("Alias for field number"):
         lines.clear()
-    result: list[str] = []
-    literal = False
-    sections = False
-    for i, line in enumerate(lines):
-        sections = sections or line.strip() in {"Args:", "Returns:", "Raises:", "Yields:"}
-        begins = line.startswith("    ") and not sections and (i == 0 or not lines[i - 1].strip())
-        if begins and not literal:
-            result += ["::", ""]
-            literal = True
-        elif line.strip() and not line.startswith("    "):
-            literal = False
-        result.append(line if literal or not line.strip() else escape(line))
+    text = "\n".join(lines)
+    args = re.search(r"^(Args|Returns|Raises|Yields):$", text, re.MULTILINE)
+    head, sections = (text[: args.start()], text[args.start() :]) if args else (text, "")
+    paragraphs = [one if one.startswith("    ") else escape(one) for one in re.split(r"\n\s*\n", head)]
+    marked = [f"::\n\n{one}" if one.startswith("    ") else one for one in paragraphs]
+    result = [*"\n\n".join(marked).splitlines(), "", *escape(sections).splitlines()]
     if what not in {"attribute", "data"}:  # there napoleon takes what stands before a colon for a type
         result = GoogleDocstring(result, Config(), app, what, name, obj, options).lines()
     lines[:] = result
 
 
-def escape(line: str) -> str:
+def escape(text: str) -> str:
     """Single backticks are code; everything else with a meaning in reStructuredText is meant literally."""
-    parts = re.split(r"(``.+?``|`.+?`)", line)
+    parts = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.DOTALL)
     for i, part in enumerate(parts):
         if i % 2:
             parts[i] = f"``{part.strip('`')}``"
         else:
             parts[i] = re.sub(r"([*|])", r"\\\1", re.sub(r"(?<=\w)_(?!\w)", r"\\_", part)).replace("`", r"\`")
     # A code span must be followed by white space or punctuation.
-    return re.sub(r"(``.+?``)(?=\w)", r"\1\\ ", "".join(parts))
+    return re.sub(r"(``.+?``)(?=\w)", r"\1\\ ", "".join(parts), flags=re.DOTALL)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
