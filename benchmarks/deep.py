@@ -3,9 +3,9 @@
     python benchmarks/deep.py [--repeats 3] [--only sb3 objectives replay cores start cartpole]
 
 Ours trains 10 seeds on CartSafe on all cores; the numbers are environment steps per second of all seeds together, with
-compilation done. Stable-Baselines3 trains one seed in its usual vectorised environments (a plain-Python CartSafe), with
-the same networks (two hidden layers of 24), worlds, rollout, epochs, minibatches and updates per step, on one thread,
-which is the fastest here while a neighbour may take the other core. Runs take turns; ratios are of medians.
+compilation done. Stable-Baselines3 trains one seed in its usual vectorized environments (a plain-Python CartSafe), with
+the same networks (two hidden layers of 24), environments, rollouts, epochs, minibatches and updates per step, on one
+thread, which is the fastest here. Runs take turns; ratios are of medians.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from lexrl import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks
 from lexrl.loops import compiled
 from lexrl.loops.population import make_population
 from lexrl.order import parse
-from lexrl.types import Spec, Step
+from lexrl.types import EnvSpec, Step
 
 SEEDS = list(range(10))
 SMALL = Networks(hidden_sizes=(24, 24))
@@ -53,8 +53,8 @@ REPLAYED: dict[str, Any] = {
     "target_update_interval": 2_000,
     "hidden_sizes": (24, 24),
 }
-"""Stable-Baselines3's usual DQN: a batch of 32 for every four steps; here in eight worlds."""
-ONE_WORLD: dict[str, Any] = REPLAYED | {"num_envs": 1, "gradient_steps": 1}
+"""Stable-Baselines3's usual DQN: a batch of 32 for every four steps; here in eight environments."""
+ONE_ENV: dict[str, Any] = REPLAYED | {"num_envs": 1, "gradient_steps": 1}
 
 
 class Copies(eqx.Module):
@@ -64,8 +64,8 @@ class Copies(eqx.Module):
     n: int = eqx.field(static=True)
 
     @property
-    def spec(self) -> Spec:
-        return self.inner.spec._replace(objectives=tuple(f"signal_{i}" for i in range(self.n)))
+    def spec(self) -> EnvSpec:
+        return self.inner.spec._replace(signals=tuple(f"signal_{i}" for i in range(self.n)))
 
     def reset(self, key: Any) -> Any:
         return self.inner.reset(key)
@@ -88,9 +88,9 @@ def main() -> None:
         parts[name](settings.repeats)
 
 
-def ours(algorithm: Any, world: Any, order: str, steps: int, devices: Any = None) -> Callable[[], float]:
+def ours(algorithm: Any, env: Any, order: str, steps: int, devices: Any = None) -> Callable[[], float]:
     """A function that trains for `steps` steps of every seed and gives steps per second."""
-    population = make_population(algorithm, world, parse(order), SEEDS, devices)
+    population = make_population(algorithm, env, parse(order), SEEDS, devices)
     train_states = next(compiled.advance(population, compiled.start(population), 1, num_log_points=1)).train_states
 
     def run() -> float:
@@ -102,11 +102,11 @@ def ours(algorithm: Any, world: Any, order: str, steps: int, devices: Any = None
     return run
 
 
-def theirs(algorithm: str, worlds: int, steps: int, settings: dict[str, Any]) -> Callable[[], float]:
+def theirs(algorithm: str, num_envs: int, steps: int, settings: dict[str, Any]) -> Callable[[], float]:
     job: dict[str, Any] = {
         "algorithm": algorithm,
-        "world": "cart-safe",
-        "num_envs": worlds,
+        "env": "cart-safe",
+        "num_envs": num_envs,
         "hidden_sizes": [24, 24],
         "steps": steps,
         "seed": 0,
@@ -119,7 +119,7 @@ def theirs(algorithm: str, worlds: int, steps: int, settings: dict[str, Any]) ->
 
 
 def in_turns(contestants: dict[Any, Callable[[], float]], repeats: int) -> dict[Any, float]:
-    """Medians of every contestant's speed, measured in turns so that a slow moment hits everyone."""
+    """Medians of every contestant's speed, measured in turns so that a slow moment hits all of them."""
     speeds: dict[Any, list[float]] = {name: [] for name in contestants}
     for _ in range(repeats):
         for name, run in contestants.items():
@@ -128,36 +128,36 @@ def in_turns(contestants: dict[Any, Callable[[], float]], repeats: int) -> dict[
 
 
 def against_sb3(repeats: int) -> None:
-    world = lexrl.CartSafe(observe_cos_sin=True)
+    env = lexrl.CartSafe(observe_cos_sin=True)
     replayed = {"train_freq": 4, "batch_size": 32, "buffer_size": 100_000, "learning_starts": 1000}
     pairs: dict[str, tuple[Callable[[], float], Callable[[], float], int]] = {
         "LPPO / PPO, 8 x 256, 10 epochs, batch 64": (
-            ours(LPPO(networks=SMALL, **PROXIMAL), world, ORDER, 100_000),
+            ours(LPPO(networks=SMALL, **PROXIMAL), env, ORDER, 100_000),
             theirs("ppo", 8, 8_000, {"n_steps": 256, "batch_size": 64, "n_epochs": 10}),
             50,
         ),
         "LPPO / PPO, 32 x 64, 4 epochs, batch 512": (
-            ours(LPPO(networks=SMALL, **LARGE), world, ORDER, 200_000),
+            ours(LPPO(networks=SMALL, **LARGE), env, ORDER, 200_000),
             theirs("ppo", 32, 60_000, {"n_steps": 64, "batch_size": 512, "n_epochs": 4}),
             50,
         ),
         "LA2C / A2C, 8 x 5": (
-            ours(LA2C(networks=SMALL, num_envs=8, num_steps=5), world, ORDER, 200_000),
+            ours(LA2C(networks=SMALL, num_envs=8, num_steps=5), env, ORDER, 200_000),
             theirs("a2c", 8, 20_000, {"n_steps": 5}),
             100,
         ),
         "LA2C / A2C, 16 x 64": (
-            ours(LA2C(networks=SMALL, num_envs=16, num_steps=64), world, ORDER, 400_000),
+            ours(LA2C(networks=SMALL, num_envs=16, num_steps=64), env, ORDER, 400_000),
             theirs("a2c", 16, 60_000, {"n_steps": 64}),
             100,
         ),
-        "LDQN / DQN, 8 worlds, batch 32 for 4 steps": (
-            ours(LDQN(**REPLAYED), world, ORDER, 100_000),
+        "LDQN / DQN, 8 envs, batch 32 for 4 steps": (
+            ours(LDQN(**REPLAYED), env, ORDER, 100_000),
             theirs("dqn", 8, 16_000, replayed | {"gradient_steps": 8}),
             150,
         ),
-        "LDQN / DQN, 1 world, batch 32 for 4 steps": (
-            ours(LDQN(**ONE_WORLD), world, ORDER, 50_000),
+        "LDQN / DQN, 1 env, batch 32 for 4 steps": (
+            ours(LDQN(**ONE_ENV), env, ORDER, 50_000),
             theirs("dqn", 1, 8_000, replayed),
             150,
         ),
@@ -183,8 +183,8 @@ def in_objectives(repeats: int) -> None:
         contestants: dict[str, Callable[[], float]] = {}
         for m in (1, 2, 8):
             order = " > ".join(f"max signal_{i}" for i in range(m))
-            world = Copies(lexrl.CartSafe(observe_cos_sin=True), m)
-            contestants[str(m)] = ours(make(), world, order, 100_000)
+            env = Copies(lexrl.CartSafe(observe_cos_sin=True), m)
+            contestants[str(m)] = ours(make(), env, order, 100_000)
         speed = in_turns(contestants, repeats)
         costs = [f"{speed['1'] / speed[m]:.2f} x" for m in ("2", "8")]
         table.add_row(name, f"{speed['1']:,.0f}", *costs)
@@ -194,10 +194,10 @@ def in_objectives(repeats: int) -> None:
 
 def in_capacity(repeats: int) -> None:
     """Time per update: of a long run less a short one, since every part of a run copies its buffers once."""
-    world = lexrl.CartSafe(observe_cos_sin=True)
+    env = lexrl.CartSafe(observe_cos_sin=True)
     short, long = 6_400, 64_000
     runs = {
-        (size, steps): ours(LDQN(**dict(REPLAYED, buffer_size=size)), world, ORDER, steps)
+        (size, steps): ours(LDQN(**dict(REPLAYED, buffer_size=size)), env, ORDER, steps)
         for size in (10_240, 1_024_000)
         for steps in (short, long)
     }
@@ -212,11 +212,11 @@ def in_capacity(repeats: int) -> None:
 
 
 def in_cores(repeats: int) -> None:
-    world = lexrl.CartSafe(observe_cos_sin=True)
+    env = lexrl.CartSafe(observe_cos_sin=True)
     algorithm = LPPO(networks=SMALL, **LARGE)
     contestants = {
-        "one": ours(algorithm, world, ORDER, 100_000, jax.devices()[:1]),
-        "all": ours(algorithm, world, ORDER, 100_000),
+        "one": ours(algorithm, env, ORDER, 100_000, jax.devices()[:1]),
+        "all": ours(algorithm, env, ORDER, 100_000),
     }
     speed = in_turns(contestants, repeats)
     ratio = speed["all"] / speed["one"]
@@ -238,8 +238,17 @@ def start_up(repeats: int) -> None:
         warm: list[tuple[float, float]] = []
         for _ in range(repeats):
             with tempfile.TemporaryDirectory() as folder:
-                command = [str(program), "train", name, "cart-safe", "--steps", "200000", "--episodes", "1"]
-                command += ["--order", ORDER] if name == "projection" else []  # it has no preset to say one
+                command = [
+                    str(program),
+                    "train",
+                    name,
+                    "cart-safe",
+                    "--total-timesteps",
+                    "200000",
+                    "--eval-episodes",
+                    "1",
+                ]
+                command += ["--order", ORDER] if name == "projection" else []  # it has no preset
                 environment = os.environ | {"XDG_CACHE_HOME": folder, "TERM": "dumb"}
                 for times in (cold, warm):
                     times.append(_first_line(command, folder, environment))
@@ -251,7 +260,7 @@ def start_up(repeats: int) -> None:
 
 
 def _first_line(command: list[str], folder: str, environment: dict[str, str]) -> tuple[float, float]:
-    """Seconds until the first progress line, and the seconds of compiling that it tells."""
+    """Seconds until the first progress line, and the seconds of compiling it reports."""
     begun = time.perf_counter()
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -259,9 +268,9 @@ def _first_line(command: list[str], folder: str, environment: dict[str, str]) ->
             if " steps  " in line:
                 seconds = time.perf_counter() - begun
                 process.kill()
-                told = re.search(r"compiled and begun in (\d+) s", line)
-                assert told is not None, line
-                return seconds, float(told[1])
+                reported = re.search(r"compiled and begun in (\d+) s", line)
+                assert reported is not None, line
+                return seconds, float(reported[1])
     raise RuntimeError(f"{command} ended without a progress line")
 
 
@@ -285,7 +294,7 @@ def cartpole(repeats: int) -> None:
         ),
     }
     job: dict[str, Any] = {
-        "world": "CartPole-v1",
+        "env": "CartPole-v1",
         "num_envs": 8,
         "hidden_sizes": [64, 64],
         "steps": steps,

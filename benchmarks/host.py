@@ -1,6 +1,6 @@
-"""How fast worlds are that are stepped from Python: CartPole-v1 in 8 environments, against Stable-Baselines3's PPO.
+"""How fast the host loop is: CartPole-v1 in 8 environments, against Stable-Baselines3's PPO.
 
-    python benchmarks/host.py [--repeats 3] [--steps 40000]
+    python benchmarks/host.py [--repeats 3] [--total-timesteps 40000]
 
 Both train one seed with Stable-Baselines3's usual settings: rollouts of 256 steps, minibatches of 64, 10 epochs, two
 networks with two hidden layers of 64 and tanh. Numbers are environment steps per second with compilation done. Runs
@@ -25,16 +25,16 @@ from lexrl.loops.population import make_population
 from lexrl.order import parse
 
 NETWORKS = Networks(hidden_sizes=(64, 64))
-WORLDS = 8
+NUM_ENVS = 8
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Speed of the host loop, as ratios within one run.")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=40_000)
+    parser.add_argument("--total-timesteps", type=int, default=40_000)
     settings = parser.parse_args()
     single = GymEnv("CartPole-v1")
-    vector = GymVectorEnv(lambda: gymnasium.make_vec("CartPole-v1", num_envs=WORLDS, vectorization_mode="sync"))
+    vector = GymVectorEnv(lambda: gymnasium.make_vec("CartPole-v1", num_envs=NUM_ENVS, vectorization_mode="sync"))
     mine: dict[str, Callable[[], float]] = {
         "PPO, 8 environments": ours(PPO(networks=NETWORKS, **PROXIMAL), single, settings.total_timesteps),
         "LPPO, 8 environments": ours(LPPO(networks=NETWORKS, **PROXIMAL), single, settings.total_timesteps),
@@ -48,14 +48,14 @@ def main() -> None:
     Console(highlight=False).print(table)
 
 
-def ours(algorithm: Any, world: Any, steps: int) -> Callable[[], float]:
+def ours(algorithm: Any, env: Any, steps: int) -> Callable[[], float]:
     """A function that trains for `steps` steps and gives steps per second."""
-    population = make_population(algorithm, world, parse("max reward"), [0])
-    *_, first = host.advance(population, world, host.start(population, world), 1, num_log_points=1)
+    population = make_population(algorithm, env, parse("max reward"), [0])
+    *_, first = host.advance(population, env, host.start(population, env), 1, num_log_points=1)
 
     def run() -> float:
         begun = time.perf_counter()
-        *_, last = host.advance(population, world, first.train_states, first.steps + steps, num_log_points=1)
+        *_, last = host.advance(population, env, first.train_states, first.steps + steps, num_log_points=1)
         return (last.steps - first.steps) / (time.perf_counter() - begun)
 
     return run
@@ -64,8 +64,8 @@ def ours(algorithm: Any, world: Any, steps: int) -> Callable[[], float]:
 def theirs(steps: int) -> Callable[[], float]:
     job: dict[str, Any] = {
         "algorithm": "ppo",
-        "world": "CartPole-v1",
-        "num_envs": WORLDS,
+        "env": "CartPole-v1",
+        "num_envs": NUM_ENVS,
         "hidden_sizes": [64, 64],
         "steps": steps,
         "seed": 0,

@@ -88,9 +88,9 @@ def of_verdicts(samples: int, seeds: tuple[int, ...]) -> Table:
 
 
 def of_laws(samples: int) -> Table:
-    """Exponents of power laws whose times are geometric means over worlds, some of which are slow or get slow."""
+    """Exponents of power laws whose times are geometric means over environments, some of which are slow or get slow."""
     counts = (5, 10, 30)
-    table = Table(*(f"{n} worlds" for n in counts), title="fit: coverage in per cent", box=None)
+    table = Table(*(f"{n} environments" for n in counts), title="fit: coverage in per cent", box=None)
     shares = []
     for n in counts:
         random = np.random.default_rng(n)
@@ -100,7 +100,9 @@ def of_laws(samples: int) -> Table:
             noise += random.normal(0, 0.5, n) + random.normal(0, 0.2, n) * np.log(SIZES)[:, None]
             logs = 1.5 * np.log(SIZES)[:, None] + noise
             picks = random.integers(n, size=(600, n))
-            times = [power_law.Times(float(np.exp(row.mean())), np.exp(row[picks].mean(axis=1)), n) for row in logs]
+            times = [
+                power_law.LearningTime(float(np.exp(row.mean())), np.exp(row[picks].mean(axis=1)), n) for row in logs
+            ]
             law = power_law.fit(SIZES, times)
             assert law is not None
             hits += law.exponent.low < 1.5 < law.exponent.high

@@ -1,6 +1,6 @@
 """Others to compare with, each run in an environment of its own, so that their needs never meet the library's.
 
-    peers.sb3(algorithm="ppo", world="cart-safe", worlds=8, steps=50_000, settings={"n_steps": 256})
+    peers.sb3(algorithm="ppo", env="cart-safe", num_envs=8, steps=50_000, settings={"n_steps": 256})
 
 The fields are those of `Job` in `peers/sb3.py`. The process inherits the cores this one is confined to, if it is.
 """
@@ -43,7 +43,7 @@ def sb3(**spec: Any) -> dict[str, Any]:
 
 
 def answered(process: subprocess.CompletedProcess[str]) -> str:
-    """What a process printed, or an error with the end of what it complained of."""
+    """What a process printed, or an error with the end of its error output."""
     if process.returncode:
         raise RuntimeError(f"{process.args[:3]} ended with {process.returncode}:\n{process.stderr[-2000:]}")
     return process.stdout

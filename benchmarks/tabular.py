@@ -1,6 +1,6 @@
 """How fast tabular learning is, as ratios within one run.
 
-    make bench        or        python benchmarks/tabular.py [--repeats 5] [--steps 200000]
+    make bench        or        python benchmarks/tabular.py [--repeats 5] [--total-timesteps 100000]
 
 30 random MOMDPs side by side (S = 256, A = 4, Gaussian reward noise), lexicographic Q-learning with constant rates, on
 one core. The twins do the same work: the numba loop one MOMDP after the other, the plain-Python one with dictionaries.
@@ -25,7 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 import lexrl
-from lexrl.envs import FiniteEnv, per_seed
+from lexrl.envs import FiniteEnv
+from lexrl.envs.per_seed import per_seed
 from lexrl.loops import compiled
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -37,9 +38,9 @@ MEMBERS = 30
 def main() -> None:
     parser = argparse.ArgumentParser(description="Speed of tabular learning, as ratios within one run.")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=100_000, help="steps of each of the 30 learners and repeat")
+    parser.add_argument("--total-timesteps", type=int, default=100_000, help="steps of each of the 30 seeds and repeat")
     settings = parser.parse_args()
-    worlds = {
+    envs = {
         "M=4, S=256": [lexrl.random_env(momdp_seed=i, num_signals=4) for i in range(MEMBERS)],
         "M=2, S=256": [lexrl.random_env(momdp_seed=i, num_signals=2) for i in range(MEMBERS)],
         "M=16, S=256": [lexrl.random_env(momdp_seed=i, num_signals=16) for i in range(MEMBERS)],
@@ -51,12 +52,12 @@ def main() -> None:
         ],
     }
     contestants: dict[str, Callable[[], float]] = {
-        f"lexrl {name}": lexrl_learner(each, settings.total_timesteps) for name, each in worlds.items()
+        f"lexrl {name}": lexrl_run(each, settings.total_timesteps) for name, each in envs.items()
     }
-    contestants["numba M=4, S=256"] = numba_learner(worlds["M=4, S=256"], settings.total_timesteps)
-    contestants["dictionaries M=4, S=256"] = python_learner(worlds["M=4, S=256"][0], settings.total_timesteps // 20)
+    contestants["numba M=4, S=256"] = numba_run(envs["M=4, S=256"], settings.total_timesteps)
+    contestants["dictionaries M=4, S=256"] = python_run(envs["M=4, S=256"][0], settings.total_timesteps // 20)
     speeds: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(settings.repeats):  # in turns, so that a slow moment hits everyone
+    for _ in range(settings.repeats):  # in turns, so that a slow moment hits all of them
         for name, contestant in contestants.items():
             speeds[name].append(contestant())
     report(speeds)
@@ -83,26 +84,26 @@ def report(speeds: dict[str, list[float]]) -> None:
     console.print(goals)
 
 
-def lexrl_learner(worlds: list[FiniteEnv], steps: int) -> Callable[[], float]:
-    """The library's own loop, for all worlds at once; compiled before it is timed."""
-    m = len(worlds[0].spec.objectives)
+def lexrl_run(envs: list[FiniteEnv], steps: int) -> Callable[[], float]:
+    """The library's own loop, for all environments at once; compiled before it is timed."""
+    m = len(envs[0].spec.signals)
     order = parse(" > ".join(f"max signal_{i + 1}" for i in range(m)))
-    learner = lexrl.QLearning(alpha=ALPHA, exploration=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
-    population = make_population(learner, per_seed(worlds), order, range(len(worlds)), jax.devices()[:1])
+    algorithm = lexrl.QLearning(alpha=ALPHA, exploration=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
+    population = make_population(algorithm, per_seed(envs), order, range(len(envs)), jax.devices()[:1])
     train_states = compiled.start(population)
     list(compiled.advance(population, train_states, 1, num_log_points=1))
 
     def timed() -> float:
         begun = time.process_time()
         list(compiled.advance(population, train_states, steps, num_log_points=1))
-        return steps * len(worlds) / (time.process_time() - begun)
+        return steps * len(envs) / (time.process_time() - begun)
 
     return timed
 
 
-def numba_learner(worlds: list[FiniteEnv], steps: int) -> Callable[[], float]:
-    """The twin: one compiled loop for each world, one world after the other."""
-    tables = [np.asarray(world.slots, np.float32) for world in worlds]
+def numba_run(envs: list[FiniteEnv], steps: int) -> Callable[[], float]:
+    """The twin: one compiled loop for each environment, one after the other."""
+    tables = [np.asarray(env.slots, np.float32) for env in envs]
 
     def run(n: int) -> None:
         for seed, slots in enumerate(tables):
@@ -115,7 +116,7 @@ def numba_learner(worlds: list[FiniteEnv], steps: int) -> Callable[[], float]:
     def timed() -> float:
         begun = time.process_time()
         run(steps)
-        return steps * len(worlds) / (time.process_time() - begun)
+        return steps * len(envs) / (time.process_time() - begun)
 
     return timed
 
@@ -127,7 +128,7 @@ def numba_loop(slots: Any, q: Any, steps: int, seed: int) -> None:
     allowed = np.ones(n_actions, np.bool_)
     s = 0
     for t in range(steps):
-        if t % 100 == 0:  # episodes of a hundred steps, as in the world
+        if t % 100 == 0:  # episodes of a hundred steps, as in the environment
             s = np.random.randint(q.shape[0])  # noqa: NPY002
         if np.random.random() < EPSILON:  # noqa: NPY002
             a = np.random.randint(n_actions)  # noqa: NPY002
@@ -170,10 +171,10 @@ def numba_loop(slots: Any, q: Any, steps: int, seed: int) -> None:
         s = following
 
 
-def python_learner(world: FiniteEnv, steps: int) -> Callable[[], float]:
+def python_run(env: FiniteEnv, steps: int) -> Callable[[], float]:
     """The twin in plain Python: a dictionary for each objective, lists for the admissible actions."""
-    slots: list[list[list[list[float]]]] = np.asarray(world.slots).tolist()
-    n_states, n_actions, n_slots, m = len(slots), len(slots[0]), len(slots[0][0]), len(world.names)
+    slots: list[list[list[list[float]]]] = np.asarray(env.slots).tolist()
+    n_states, n_actions, n_slots, m = len(slots), len(slots[0]), len(slots[0][0]), len(env.spec.signals)
 
     def best_actions(q: list[dict[tuple[int, int], float]], s: int) -> tuple[list[int], list[float]]:
         allowed, bests = list(range(n_actions)), []

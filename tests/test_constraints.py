@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lexrl
-from lexrl import constraints
-from lexrl.constraints import Box, Chance, ConvexSet, Limit, as_box, as_chances, as_limits
+from lexrl.algorithms import lagrangian
+from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box, as_chance_constraints, as_limits
 from lexrl.order import parse
 from lexrl.types import Discrete, Spec
 
@@ -31,7 +31,7 @@ def said(read, given, *parts):
 
 class TestLimits:
     @pytest.mark.parametrize(
-        ("text", "name", "side", "level"),
+        ("text", "name", "side", "bound"),
         [
             ("cost <= 10", "cost", -1, 10.0),
             ("reward>=90", "reward", 1, 90.0),
@@ -40,8 +40,8 @@ class TestLimits:
             ("time_at_risk-2 >= +.5", "time_at_risk-2", 1, 0.5),
         ],
     )
-    def test_one(self, text, name, side, level):
-        assert as_limits(text) == (Limit(name, side, level),)
+    def test_one(self, text, name, side, bound):
+        assert as_limits(text) == (Limit(name, side, bound),)
 
     @pytest.mark.parametrize(
         "several",
@@ -76,50 +76,50 @@ class TestLimits:
     @pytest.mark.parametrize("empty", [[], ()])
     def test_none(self, empty):
         said(as_limits, empty, "There is no limit", "'cost <= 10'")
-        said(as_chances, empty, "There is no chance", "'cost <= 10 with 0.95'")
+        said(as_chance_constraints, empty, "There is no chance constraint", "'cost <= 10 with 0.95'")
 
     @pytest.mark.parametrize("other", [10, 3.5, None, {"cost": 10}, [10]])
     def test_something_else(self, other):
         said(as_limits, other, "is no limit", "'cost <= 10'")
-        said(as_chances, other, "is no chance", "'cost <= 10 with 0.95'")
+        said(as_chance_constraints, other, "is no chance constraint", "'cost <= 10 with 0.95'")
 
-    def test_levels_are_data(self):
-        """A level is a leaf, so that a new one does not compile again; names and sides are structure."""
+    def test_bounds_are_data(self):
+        """A bound is a leaf, so that a new one does not compile again; names and sides are structure."""
         assert jax.tree.leaves(as_limits("cost <= 10, energy >= 3")) == [10.0, 3.0]
         kinds = [jax.tree.structure(as_limits(text)) for text in ("cost <= 1", "cost <= 2", "cost >= 1", "energy <= 1")]
         assert kinds[0] == kinds[1]
         assert kinds[0] not in kinds[2:]
 
     @given(NAMES, st.sampled_from([-1, 1]), NUMBERS)
-    def test_read_back(self, name, side, level):
-        one = Limit(name, side, level)
+    def test_read_back(self, name, side, bound):
+        one = Limit(name, side, bound)
         assert as_limits(str(one)) == (one,)
 
 
 class TestChances:
     @pytest.mark.parametrize("text", ["cost <= 10 with 0.95", " cost<=10   with .95 ", "cost <= 1e1 with 9.5e-1"])
     def test_one(self, text):
-        assert as_chances(text) == (Chance(Limit("cost", -1, 10.0), 0.95),)
+        assert as_chance_constraints(text) == (ChanceConstraint(Limit("cost", -1, 10.0), 0.95),)
 
     def test_several(self):
-        found = as_chances("cost <= 10 with 0.95, reward >= 3 with 0.5")
+        found = as_chance_constraints("cost <= 10 with 0.95, reward >= 3 with 0.5")
         assert [str(one) for one in found] == ["cost <= 10 with 0.95", "reward >= 3 with 0.5"]
-        assert as_chances(found) == found
+        assert as_chance_constraints(found) == found
 
     @pytest.mark.parametrize(
-        ("chance", "shown"), [("0", "0"), ("1", "1"), ("95", "95"), ("-0.5", "-0.5"), ("1.01", "1.01")]
+        ("probability", "shown"), [("0", "0"), ("1", "1"), ("95", "95"), ("-0.5", "-0.5"), ("1.01", "1.01")]
     )
-    def test_no_probability(self, chance, shown):
-        said(as_chances, f"cost <= 10 with {chance}", f"is {shown};", "between 0 and 1")
+    def test_no_probability(self, probability, shown):
+        said(as_chance_constraints, f"cost <= 10 with {probability}", f"is {shown};", "between 0 and 1")
 
     @pytest.mark.parametrize("text", ["cost <= 10", "cost <= 10 with", "with 0.95", "cost <= 10 with 95%", "0.95", ""])
     def test_what_cannot_be_read(self, text):
-        said(as_chances, text, "cannot be read", "write it as in 'cost <= 10")
+        said(as_chance_constraints, text, "cannot be read", "write it as in 'cost <= 10")
 
     @given(NAMES, st.sampled_from([-1, 1]), NUMBERS, st.floats(1e-9, 1 - 1e-9))
-    def test_read_back(self, name, side, level, probability):
-        one = Chance(Limit(name, side, level), probability)
-        assert as_chances(str(one)) == (one,)
+    def test_read_back(self, name, side, bound, probability):
+        one = ChanceConstraint(Limit(name, side, bound), probability)
+        assert as_chance_constraints(str(one)) == (one,)
 
 
 class TestBoxes:
@@ -182,33 +182,37 @@ class TestWhatLearnersMakeOfThem:
         for text in ("min cost > max reward > min energy", "max energy > min reward > max cost"):
             order = parse(text)
             rewards = order.apply(signals, SPEC.objectives)
-            rows = constraints.sides(("cost", "reward", "cost"), (-1, 1, 1), order.spec(SPEC))
+            rows = lagrangian.constraint_weights(("cost", "reward", "cost"), (-1, 1, 1), order.spec(SPEC))
             np.testing.assert_array_equal(rows @ rewards, [-3.0, 7.0, 3.0])
             assert np.count_nonzero(rows) == 3
 
     def test_without_an_order_nothing_is_turned(self):
-        np.testing.assert_array_equal(constraints.sides(("cost",), (-1,), SPEC), [[0, -1, 0]])
+        np.testing.assert_array_equal(lagrangian.constraint_weights(("cost",), (-1,), SPEC), [[0, -1, 0]])
 
     def test_unknown_signals(self):
         said(
-            lambda names: constraints.sides(names, (1,), SPEC), ("risk",), "names 'risk'", "'reward', 'cost', 'energy'"
+            lambda names: lagrangian.constraint_weights(names, (1,), SPEC),
+            ("risk",),
+            "names 'risk'",
+            "'reward', 'cost', 'energy'",
         )
 
     def test_what_is_asked_for(self):
         """Signed like the rows: both of 'reward at least 90' and 'cost at most 10' are kept by more."""
-        np.testing.assert_array_equal(constraints.least(as_limits("cost <= 10, reward >= 90")), [-10.0, 90.0])
+        np.testing.assert_array_equal(lagrangian.lower_bounds(as_limits("cost <= 10, reward >= 90")), [-10.0, 90.0])
 
     @pytest.mark.parametrize("order", ["min cost > max reward", "max reward > min cost"])
     def test_aim(self, order):
         spec = parse(order).spec(SPEC)
-        row = constraints.aim("RCPO", ["cost"], spec)
+        row = lagrangian.objective_weights("RCPO", ["cost"], spec)
         assert row[spec.objectives.index("reward")] == 1.0
         assert row.sum() == 1.0
 
     def test_several_to_improve(self):
-        said(lambda names: constraints.aim("RCPO", names, SPEC), ["cost"], "RCPO improves the one objective",
+        said(lambda names: lagrangian.objective_weights("RCPO", names, SPEC), ["cost"], "RCPO improves the one objective",
              "there is 'reward', 'energy'", "all but one")  # fmt: skip
 
     def test_none_to_improve(self):
         names = ["reward", "cost", "energy"]
-        said(lambda names: constraints.aim("VaR-AC", names, SPEC), names, "VaR-AC", "there is none", "all but one")
+        weights = lambda names: lagrangian.objective_weights("VaR-AC", names, SPEC)  # noqa: E731
+        said(weights, names, "VaR-AC", "there is none", "all but one")

@@ -1,4 +1,4 @@
-"""The examples run; small, to be quick."""
+"""The examples run, with small budgets."""
 
 import pathlib
 import runpy
@@ -8,9 +8,9 @@ import pytest
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 SMALL = {
-    "own_gym_env.py": (["--steps", "2e3"], "cost_heat (info['cost_heat'])"),
-    "own_jax_world.py": (["--steps", "1e4"], "min wet > min time: wet 0.00 times"),
-    "three_objectives.py": (["--seeds", "2", "--steps", "1e4"], "effort minimised"),
+    "own_gym_env.py": (["--total-timesteps", "2e3"], "cost_heat (info['cost_heat'])"),
+    "own_jax_env.py": (["--total-timesteps", "1e4"], "min wet > min time: 0.00 times in the water"),
+    "three_objectives.py": (["--seeds", "2", "--total-timesteps", "1e4"], "effort minimized"),
 }
 
 

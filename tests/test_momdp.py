@@ -24,7 +24,7 @@ R4 = np.fromfunction(lambda m, s, a, t: 100 * m + 10 * s + a + t / 10, (2, 3, 2,
 
 
 def tiny(**changes):
-    given = {"transitions": P, "rewards": R, "gamma": [0.5, 1.0], "terminal": [2], "objectives": ["cost", "gain"]}
+    given = {"transitions": P, "rewards": R, "gamma": [0.5, 1.0], "terminal": [2], "signals": ["cost", "gain"]}
     return MOMDP.from_arrays(**(given | changes))
 
 
@@ -34,7 +34,7 @@ def dense(process):
 
 
 def same(one, other):
-    assert one.objectives == other.objectives
+    assert one.signals == other.signals
     np.testing.assert_array_equal(one.transitions.toarray(), other.transitions.toarray())
     for name in ("rewards", "outcome_rewards", "gamma", "initial", "terminal"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
@@ -48,7 +48,7 @@ class TestWhatIsKept:
         assert process.transitions.nnz == 8
         assert process.outcome_rewards.shape == (8, 2)
         assert process.rewards.shape == (2, 3, 2)
-        assert process.objectives == ("cost", "gain")
+        assert process.signals == ("cost", "gain")
         assert process.gamma.tolist() == [0.5, 1.0]
         assert process.terminal.tolist() == [False, False, True]
         assert process.initial.tolist() == [0.5, 0.5, 0.0]  # uniform over the states that do not end the task
@@ -56,7 +56,7 @@ class TestWhatIsKept:
 
     def test_defaults(self):
         process = MOMDP.from_arrays(P, R, 0.9)
-        assert process.objectives == ("signal_1", "signal_2")
+        assert process.signals == ("signal_1", "signal_2")
         assert process.gamma.tolist() == [0.9, 0.9]
         assert process.initial.tolist() == [1 / 3] * 3
         assert process.continuing
@@ -128,18 +128,16 @@ class TestRewards:
                 2,
                 [0.5, 1.0],
                 terminal=[2],
-                objectives=["cost", "gain"],
+                signals=["cost", "gain"],
             ),
         )
 
 
 class TestOrdered:
     def test_select_order_and_sign(self):
-        three = tiny(
-            rewards=np.concatenate([R4, R4[:1] + 5]), gamma=[0.5, 0.9, 1.0], objectives=["cost", "gain", "other"]
-        )
+        three = tiny(rewards=np.concatenate([R4, R4[:1] + 5]), gamma=[0.5, 0.9, 1.0], signals=["cost", "gain", "other"])
         got = three.ordered("max other > min cost")
-        assert got.objectives == ("other", "cost")
+        assert got.signals == ("other", "cost")
         assert got.gamma.tolist() == [1.0, 0.5]
         np.testing.assert_array_equal(got.rewards, [three.rewards[2], -three.rewards[0]])
         np.testing.assert_array_equal(got.outcome_rewards[:, 0], three.outcome_rewards[:, 2])
@@ -249,11 +247,11 @@ class TestRandom:
         "settings",
         [
             {},
-            {"successors": 3},
-            {"successors": 99},
+            {"num_successors": 3},
+            {"num_successors": 99},
             {"tie_fraction": 0.5},
             {"episodic": True},
-            {"tie_fraction": 1.0, "episodic": True, "successors": 4},
+            {"tie_fraction": 1.0, "episodic": True, "num_successors": 4},
         ],
         ids=str,
     )
@@ -273,7 +271,7 @@ class TestRandom:
         expected = np.einsum("rt,rtm->mr", process.transitions.toarray(), outcomes).reshape(3, 30, 3)
         np.testing.assert_allclose(process.rewards, np.where(process.terminal[:, None], 0.0, expected), atol=1e-12)
 
-    @pytest.mark.parametrize("settings", [{}, {"successors": 3, "tie_fraction": 0.5, "episodic": True}], ids=str)
+    @pytest.mark.parametrize("settings", [{}, {"num_successors": 3, "tie_fraction": 0.5, "episodic": True}], ids=str)
     def test_everything_follows_from_the_seed(self, settings):
         same(MOMDP.random(7, 20, 3, 2, **settings), MOMDP.random(7, 20, 3, 2, **settings))
         other = MOMDP.random(8, 20, 3, 2, **settings)
@@ -345,7 +343,7 @@ class TestRandom:
         assert exits.min() >= 0.05 - 1e-12
         assert not process.never_ending().any()
         assert process.initial[-1] == 0
-        assert not MOMDP.random(4, states=40, actions=3, successors=successors).terminal.any()
+        assert not MOMDP.random(4, num_states=40, num_actions=3, num_successors=successors).terminal.any()
 
     def test_the_way_out_pays_nothing_of_its_own(self):
         process = MOMDP.random(4, num_states=40, num_actions=3, num_successors=2, episodic=True)
@@ -469,13 +467,13 @@ class TestRefused:
     def test_initial(self, initial, said):
         sentence = f"The initial distribution {said}; it needs 3 non-negative numbers that sum to 1."
         with pytest.raises(InputError, match=re.escape(sentence)):
-            tiny(initial_q=initial)
+            tiny(initial=initial)
 
     @pytest.mark.parametrize("names", [["cost"], ["cost", "gain", "more"], ["cost", "cost"], []])
     def test_names(self, names):
-        sentence = f"The objectives {tuple(names)} should be 2 different names, one for each signal."
+        sentence = f"The signals are named {tuple(names)}; 2 different names are needed, one for each of them."
         with pytest.raises(InputError, match=re.escape(sentence)):
-            tiny(objectives=names)
+            tiny(signals=names)
 
 
 def test_no_task_starts_at_its_end():

@@ -11,7 +11,7 @@ from lexrl import tolerance as tol
 from lexrl.errors import InputError
 from lexrl.order import Objective, Order, as_order, parse
 from lexrl.tolerance import Absolute, Relative, Sum
-from lexrl.types import Box, Discrete, Spec
+from lexrl.types import Box, Discrete, EnvSpec, Spec
 
 SIGNALS = ("reward", "cost", "energy")
 
@@ -126,7 +126,7 @@ class TestApplying:
         assert parse(text).discounts(gamma, ("reward", "cost", "speed")) == discounts
 
     def test_spec(self):
-        spec = Spec(Box((4,)), Discrete(2), SIGNALS, 500)
+        spec = EnvSpec(Box((4,)), Discrete(2), SIGNALS, 500)
         ordered = Spec(Box((4,)), Discrete(2), ("cost", "reward"), 500, (-1, 1))
         assert parse("min cost > max reward").spec(spec) == ordered
         with pytest.raises(InputError, match="'speed'"):
@@ -204,10 +204,10 @@ class TestRefused:
         [
             ("", "The order is empty; write objectives by importance, as in 'min cost > max reward'."),
             (" \n", "The order is empty; write objectives by importance, as in 'min cost > max reward'."),
-            ("min a > max a", "The order 'min a > max a' names 'a' twice; each objective has one place."),
+            ("min a > max a", "The order 'min a > max a' names 'a' twice; name each objective once."),
             (
                 "min b > min a > max b > max a",
-                "The order 'min b > min a > max b > max a' names 'a', 'b' twice; each objective has one place.",
+                "The order 'min b > min a > max b > max a' names 'a', 'b' twice; name each objective once.",
             ),
             (
                 "cost > max reward",

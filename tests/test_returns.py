@@ -13,7 +13,7 @@ T, N, M = 7, 3, 2
 GAMMA = np.array([0.9, 0.5])
 
 td_errors = jax.jit(returns.td_errors)
-advantages = jax.jit(returns.advantages)
+gae = jax.jit(returns.gae)
 track_episodes = jax.jit(returns.track_episodes)
 
 
@@ -54,7 +54,7 @@ class TestAdvantages:
     def test_against_a_double_loop(self, seed, gae_lambda):
         reward, discount, value, following, last = num_steps(seed)
         errors = td_errors(*single(reward, discount, value, following, GAMMA))
-        got = advantages(errors, jnp.asarray(last), *single(GAMMA, gae_lambda))
+        got = gae(errors, jnp.asarray(last), *single(GAMMA, gae_lambda))
         expected = double_loop(reward, discount, value, following, last, GAMMA, gae_lambda)
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
@@ -64,7 +64,7 @@ class TestAdvantages:
         reward, discount, value, following, last = num_steps(seed)
         mean, one = np.array([0.7, -0.2]), np.ones(M)
         errors = td_errors(*single(reward, discount, value, following, one, mean))
-        got = advantages(errors, jnp.asarray(last), *single(one, 0.8))
+        got = gae(errors, jnp.asarray(last), *single(one, 0.8))
         expected = double_loop(reward, discount, value, following, last, one, 0.8, mean)
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
@@ -81,7 +81,7 @@ class TestAdvantages:
         # 1 + 2 - 8, 2 + 1 - 4, 3 + 5 - 2, 4 + 0 - 6
         assert errors.ravel().tolist() == [-5.0, -1.0, 6.0, -2.0]
         # From behind: -2; 6 (nothing of the next episode); -1 + 6/4; -5 + 0.5/4.
-        assert advantages(errors, last, gamma, 0.5).ravel().tolist() == [-4.875, 0.5, 6.0, -2.0]
+        assert gae(errors, last, gamma, 0.5).ravel().tolist() == [-4.875, 0.5, 6.0, -2.0]
 
     def test_differential_by_hand(self):
         got = td_errors(*single([[3.0]], [1.0], [[5.0]], [[7.0]], [1.0], [2.0]))
@@ -90,7 +90,7 @@ class TestAdvantages:
     def test_trace_0_is_the_errors(self):
         reward, discount, value, following, last = num_steps(1)
         errors = td_errors(*single(reward, discount, value, following, GAMMA))
-        np.testing.assert_array_equal(advantages(errors, jnp.asarray(last), *single(GAMMA, 0.0)), errors)
+        np.testing.assert_array_equal(gae(errors, jnp.asarray(last), *single(GAMMA, 0.0)), errors)
 
     def test_trace_1_is_the_returns_distance_to_the_value(self):
         """A world's own values along the way cancel: `r_t + .. + gamma^k V(end) - V(s_t)`."""
@@ -102,7 +102,7 @@ class TestAdvantages:
             discount = np.ones((T, N))
             discount[-1] = ends
             errors = td_errors(*single(reward, discount, value[:-1], value[1:], GAMMA))
-            got = advantages(errors, jnp.asarray(last), *single(GAMMA, 1.0))
+            got = gae(errors, jnp.asarray(last), *single(GAMMA, 1.0))
             for t in range(T):
                 total = sum(GAMMA ** (k - t) * reward[k] for k in range(t, T)) + ends * GAMMA ** (T - t) * value[-1]
                 np.testing.assert_allclose(got[t], total - value[t], rtol=1e-4, atol=1e-5)
@@ -112,7 +112,7 @@ class TestAdvantages:
         reward, discount, value, following, last = num_steps(3)
         last[-1], discount[-1] = False, 1.0
         errors = td_errors(*single(reward, discount, value, following, GAMMA))
-        got = advantages(errors, jnp.asarray(last), *single(GAMMA, 0.9))
+        got = gae(errors, jnp.asarray(last), *single(GAMMA, 0.9))
         np.testing.assert_allclose(got[-1], reward[-1] + GAMMA * following[-1] - value[-1], rtol=1e-4, atol=1e-5)
 
     @settings(max_examples=20, deadline=None)
@@ -123,7 +123,7 @@ class TestAdvantages:
         spoiled = reward.copy()
         spoiled[end + 1 :, 1] += 1000.0
         one, other = (
-            advantages(
+            gae(
                 td_errors(*single(paid, discount, value, following, GAMMA)), jnp.asarray(last), *single(GAMMA, 0.9)
             )
             for paid in (reward, spoiled)

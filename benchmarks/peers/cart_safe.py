@@ -1,7 +1,7 @@
 """CartSafe (`lexrl.envs.cart_safe`) once more, as a user of Gymnasium would write it: the reward less the cost.
 
-Plain floats and `math`: on one world that is two to four times as fast as NumPy. Vectorising over worlds is not what
-Stable-Baselines3 does by itself.
+Plain floats and `math`: in one environment that is two to four times as fast as NumPy. Stable-Baselines3 does not
+vectorize over environments by itself.
 """
 
 # pyright: reportMissingImports=false

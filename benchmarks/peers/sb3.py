@@ -1,9 +1,9 @@
 """Train with Stable-Baselines3 and say how fast it was; run by the Python of the peers' environment (`../peers.py`).
 
-    python sb3.py '{"algorithm": "ppo", "world": "cart-safe", "worlds": 8, "settings": {"n_steps": 256}}'
+    python sb3.py '{"algorithm": "ppo", "env": "cart-safe", "num_envs": 8, "settings": {"n_steps": 256}}'
 
 The argument holds the fields of `Job`; the answer is one line of JSON. Timed is `learn` and nothing else, after a short
-training of another learner, since PyTorch loads parts of itself when they are first used.
+training of another model, since PyTorch loads parts of itself when they are first used.
 """
 
 # pyright: reportMissingImports=false
@@ -31,13 +31,13 @@ class Job:
 
     algorithm: str
     """ppo, a2c or dqn."""
-    world: str = "cart-safe"
+    env: str = "cart-safe"
     """cart-safe, or a name that Gymnasium knows."""
     num_envs: int = 8
     hidden_sizes: tuple[int, ...] = (24, 24)
     """Of the actor and the critic each, which share nothing."""
     steps: int = 50_000
-    """Of all worlds together; whole rollouts, so it may be a few more."""
+    """Of all environments together; whole rollouts, so it may be a few more."""
     seed: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
     """Given to the algorithm's class."""
@@ -45,9 +45,9 @@ class Job:
     """Greedy episodes after training."""
     activation: str = "tanh"
     vec: str = "dummy"
-    """dummy: the worlds one after the other in this process, as is usual; subproc: each in a process of its own."""
+    """dummy: all environments in this process, as is usual; subproc: each in a process of its own."""
     threads: int | None = None
-    """Of PyTorch; it takes all cores if not told."""
+    """Of PyTorch; by default all cores."""
     observe_cos_sin: bool = False
     """Whether CartSafe shows the angle as cosine and sine."""
 
@@ -57,10 +57,10 @@ def main() -> None:
     if job.threads is not None:
         torch.set_num_threads(job.threads)
     early = {"learning_starts": 0} if job.algorithm == "dqn" else {}
-    warm = learner(job, early)
+    warm = make_model(job, early)
     warm.learn(1)
     warm.get_env().close()
-    model = learner(job)
+    model = make_model(job)
     begun, begun_cpu = time.perf_counter(), time.process_time()
     model.learn(job.steps)
     seconds, cpu_seconds = time.perf_counter() - begun, time.process_time() - begun_cpu
@@ -76,8 +76,8 @@ def main() -> None:
     print(json.dumps(answer))
 
 
-def learner(job: Job, changes: dict[str, Any] | None = None) -> Any:
-    """An untrained learner with its worlds."""
+def make_model(job: Job, changes: dict[str, Any] | None = None) -> Any:
+    """An untrained model with its environments."""
     hidden = list(job.hidden_sizes)
     nets = {
         "net_arch": hidden if job.algorithm == "dqn" else {"pi": hidden, "vf": hidden},
@@ -95,7 +95,7 @@ def learner(job: Job, changes: dict[str, Any] | None = None) -> Any:
 
 
 def returns(model: Any, job: Job) -> list[float]:
-    """Undiscounted returns of greedy episodes, in worlds that training has not seen."""
+    """Undiscounted returns of greedy episodes, in environments that training has not seen."""
     if not job.evaluate:
         return []
     fresh = make_envs(job, min(job.evaluate, job.num_envs), 1_000_000 + job.seed, "dummy")
@@ -104,9 +104,9 @@ def returns(model: Any, job: Job) -> list[float]:
 
 
 def make_envs(job: Job, count: int, seed: int, vec: str | None = None) -> Any:
-    own = job.world == "cart-safe"
+    own = job.env == "cart-safe"
     return make_vec_env(
-        CartSafe if own else job.world,
+        CartSafe if own else job.env,
         n_envs=count,
         seed=seed,
         env_kwargs={"observe_cos_sin": job.observe_cos_sin} if own else None,

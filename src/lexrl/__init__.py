@@ -1,11 +1,7 @@
 """Lexicographic multi-objective reinforcement learning: objectives in order of importance, no weights to guess."""
 
-from lexrl import backend as _backend
-
-_backend.prepare()
-
-from lexrl import exact, lex, schedules, tolerance  # noqa: E402
-from lexrl.algorithms import (  # noqa: E402
+from lexrl import exact, lex, schedules, tolerance
+from lexrl.algorithms import (
     A2C,
     DQN,
     LA2C,
@@ -17,6 +13,11 @@ from lexrl.algorithms import (  # noqa: E402
     DoubleQLearning,
     EpsilonGreedy,
     ExpectedSarsa,
+    LA2CAverageReward,
+    LA2CSecondOrder,
+    LPPOAverageReward,
+    LPPOQCritic,
+    LPPOSecondOrder,
     Networks,
     PIDLagrangian,
     PPOLagrangian,
@@ -30,8 +31,7 @@ from lexrl.algorithms import (  # noqa: E402
     VaRAC,
     gabor,
 )
-from lexrl.dual import Dual  # noqa: E402
-from lexrl.envs import (  # noqa: E402
+from lexrl.envs import (
     CartPole,
     CartSafe,
     FiniteEnv,
@@ -39,17 +39,19 @@ from lexrl.envs import (  # noqa: E402
     GymEnv,
     GymVectorEnv,
     MountainCarSafe,
-    per_seed,
     random_env,
 )
-from lexrl.errors import InputError  # noqa: E402
-from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack  # noqa: E402
-from lexrl.momdp import MOMDP  # noqa: E402
-from lexrl.networks import Optimiser  # noqa: E402
-from lexrl.order import Order  # noqa: E402
-from lexrl.presets import preset  # noqa: E402
-from lexrl.runs import Policy, Result, Run, load, resume, stream, train  # noqa: E402
-from lexrl.theory import check  # noqa: E402
+from lexrl.envs.per_seed import per_seed
+from lexrl.errors import InputError
+from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack
+from lexrl.momdp import MOMDP
+from lexrl.multipliers import Multipliers
+from lexrl.networks import Optimiser
+from lexrl.order import Order
+from lexrl.presets import preset
+from lexrl.runs import Policy, Result, Run, load, resume, stream, train
+from lexrl.stages import Stages
+from lexrl.theory import check
 
 __version__ = "0.1.0"
 
@@ -66,7 +68,6 @@ __all__ = [
     "CartPole",
     "CartSafe",
     "DoubleQLearning",
-    "Dual",
     "EpsilonGreedy",
     "ExpectedSarsa",
     "FiniteEnv",
@@ -74,7 +75,13 @@ __all__ = [
     "GymEnv",
     "GymVectorEnv",
     "InputError",
+    "LA2CAverageReward",
+    "LA2CSecondOrder",
+    "LPPOAverageReward",
+    "LPPOQCritic",
+    "LPPOSecondOrder",
     "MountainCarSafe",
+    "Multipliers",
     "Networks",
     "Optimiser",
     "Order",
@@ -89,6 +96,7 @@ __all__ = [
     "Sarsa",
     "SingleObjective",
     "Softmax",
+    "Stages",
     "Tabular",
     "VaRAC",
     "check",

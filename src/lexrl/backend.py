@@ -1,63 +1,119 @@
-"""How JAX is set up before its first use: cores as devices, loops compiled whole, compiled programs remembered.
+"""How JAX is set up for training, and the four places where we have to talk XLA into something.
 
-Importing `lexrl` calls `prepare()`. A user who has already used JAX keeps the set-up they have: everything works, on
-one device, and loops run slower.
+XLA flags and CPU devices are fixed when JAX makes its first array, so `configure` must run before that. The command
+line calls it first; a run calls it if that has not been done. Importing `lexrl` sets nothing. The four functions at the
+end are explained in `docs/xla-notes.md`.
 """
 
 import os
 import pathlib
 import warnings
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+Tree = TypeVar("Tree")
+
 _WHOLE_LOOPS = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 """XLA's CPU backend runs a loop as many small kernels, each with a dispatch that costs more than the work, unless the
 loop is "small"; then it becomes one native function. All of ours are meant to."""
 
+_configured = False
 
-def prepare() -> None:
-    """Set JAX up for training on this machine, respecting what the user's environment says."""
+
+def configure(num_devices: int | None = None, cache_dir: str | os.PathLike[str] | None = None) -> None:
+    """Set JAX up for training: cores as devices, loops compiled whole, compiled programs cached on disk.
+
+    Call it before JAX is used; later calls change nothing. What `XLA_FLAGS` or `jax.config` already say is respected.
+
+    Args:
+        num_devices: CPU devices to spread the seeds over; by default one for each core.
+        cache_dir: where compiled programs are cached; by default in `~/.cache/lexrl`.
+    """
+    global _configured
+    _configured = True
     flags = os.environ.get("XLA_FLAGS", "")
+    lost = []
     if "xla_backend_extra_options" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_WHOLE_LOOPS}".strip()
-    try:
-        if jax.config.values["jax_num_cpu_devices"] <= 0 and "xla_force_host_platform_device_count" not in flags:
-            jax.config.update("jax_num_cpu_devices", cores())
-    except RuntimeError:
-        warnings.warn(
-            "JAX was in use before lexrl was imported, so training runs on one core and slower; "
-            "import lexrl first to have both.",
-            stacklevel=3,
-        )
-    if jax.config.values["jax_compilation_cache_dir"] is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "xla"))
+        lost += ["compiled loops run slower"] if _jax_is_in_use() else []
+    if not _set_devices(num_devices, flags):
+        lost = [f"CPU devices: {jax.local_device_count()} instead of {num_devices or num_cores()}", *lost]
+    if cache_dir is not None or jax.config.values["jax_compilation_cache_dir"] is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_dir or cache_folder() / "xla"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    if lost:
+        warnings.warn(
+            f"JAX was in use before lexrl could configure it: {'; '.join(lost)}. "
+            "Call lexrl.configure() right after the imports, before anything else uses JAX.",
+            stacklevel=2,
+        )
 
 
-def cores() -> int:
+def ensure_configured() -> None:
+    """`configure()`, unless it has been called."""
+    if not _configured:
+        configure()
+
+
+def _set_devices(num_devices: int | None, flags: str) -> bool:
+    """Whether there are as many CPU devices as wanted: the given number, else the user's, else one for each core."""
+    by_user = jax.config.values["jax_num_cpu_devices"] > 0 or "xla_force_host_platform_device_count" in flags
+    if num_devices is None and by_user:
+        return True
+    wanted = num_devices or num_cores()
+    if _jax_is_in_use():
+        return jax.default_backend() != "cpu" or jax.local_device_count() == wanted
+    jax.config.update("jax_num_cpu_devices", wanted)
+    return True
+
+
+def _jax_is_in_use() -> bool:
+    """Whether JAX has made its devices: from then on it refuses another number of them."""
+    current = jax.config.values["jax_num_cpu_devices"]
+    try:
+        jax.config.update("jax_num_cpu_devices", current + 1)
+    except RuntimeError:
+        return True
+    jax.config.update("jax_num_cpu_devices", current)
+    return False
+
+
+def num_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def cache_folder() -> pathlib.Path:
-    """Where compiled programs are remembered between runs."""
+    """The user's cache for compiled programs and the like."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "lexrl"
 
 
-traced_once = partial(jax.jit, inline=True)
-"""For a function that is traced more than once with the same shapes: JAX remembers what it saw, and the program is the
-same as without."""
+def compute_once(values: Tree, always: Array) -> Tree:
+    """The same values, computed once and before anything that follows. `always` is true, but XLA must not know it.
 
-
-def once(values: Any, always: Array) -> Any:
-    """The same values, computed once and before anything that follows; `always` is true, but XLA must not know.
-
-    XLA would rather compute small things again for each of their uses. Where they come from a table that changes, one
-    of the uses may then read it too late, so XLA copies the whole table at every step. It cannot see through a branch.
+    XLA would rather compute small things again for each of their uses. Where they are read from a table that changes,
+    one of the uses may come too late, so XLA copies the whole table at every step. It cannot see through a branch.
     """
     return jax.lax.cond(always, lambda: values, lambda: jax.tree.map(jnp.zeros_like, values))
+
+
+def fusion_barrier(values: Tree) -> Tree:
+    """The same values, with nothing fused across: what comes before and after cannot change how they are rounded."""
+    return jax.lax.optimization_barrier(values)
+
+
+def opaque_loop(num_rounds: Array, body: Callable[[Array, Tree], Tree], init: Tree) -> Tree:
+    """`fori_loop` from 0 to `num_rounds`, a number XLA must not know: it would unroll one or two rounds, and then round
+    differently than in a longer loop."""
+    return jax.lax.fori_loop(jnp.int32(0), num_rounds, body, init)
+
+
+inline_jit: Callable[[Callable[..., Any]], Callable[..., Any]] = partial(jax.jit, inline=True)
+"""For a function that is traced several times with the same shapes: JAX traces it once, and XLA sees the same program
+as without."""

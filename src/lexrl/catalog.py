@@ -83,6 +83,11 @@ ALGORITHMS = table(
     Entry("ldqn", f"{_A}.ldqn:LDQN", "LDQN", parent="dqn"),
     Entry("la2c", f"{_A}.la2c:LA2C", "LA2C", parent="a2c"),
     Entry("lppo", f"{_A}.lppo:LPPO", "LPPO", parent="ppo"),
+    Entry("la2c-second-order", f"{_A}.second_order:LA2CSecondOrder", "LA2C, second order", parent="a2c"),
+    Entry("lppo-second-order", f"{_A}.second_order:LPPOSecondOrder", "LPPO, second order", parent="ppo"),
+    Entry("la2c-average-reward", f"{_A}.average_reward:LA2CAverageReward", "LA2C, average reward", parent="a2c"),
+    Entry("lppo-average-reward", f"{_A}.average_reward:LPPOAverageReward", "LPPO, average reward", parent="ppo"),
+    Entry("lppo-q-critic", f"{_A}.q_critic:LPPOQCritic", "LPPO, Q-critic", parent="ppo"),
     Entry("projection", f"{_A}.projection:Projection", "Projection", parent="ppo"),
     Entry("dqn", f"{_A}.dqn:DQN", "DQN"),
     Entry("a2c", f"{_A}.a2c:A2C", "A2C"),
@@ -107,9 +112,9 @@ ENVS = table(
 _X = "lexrl.experiments"
 
 EXPERIMENTS = table(
-    Entry("scaling", f"{_X}.scaling", "Learning time by the number of objectives"),
-    Entry("safety", f"{_X}.safety", "Safety"),
-    Entry("slack", f"{_X}.slack", "Slack"),
-    Entry("pb-settings", f"{_X}.pb_settings", "Settings of policy-based algorithms"),
-    Entry("policies", f"{_X}.policies", "Policies"),
+    Entry("scaling", f"{_X}.scaling", "Scaling: learning time against the number of objectives"),
+    Entry("safety", f"{_X}.safety", "Safety: reward and cost on CartSafe and GridNav"),
+    Entry("slack", f"{_X}.slack", "Slack: LDQN's tolerance on CartSafe"),
+    Entry("pb-settings", f"{_X}.pb_settings", "Settings of PB-LRL: simultaneous or sequential, first or second order"),
+    Entry("policies", f"{_X}.policies", "Policies: what was learned, in pictures"),
 )

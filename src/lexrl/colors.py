@@ -1,4 +1,4 @@
-"""The colours of all pictures: Okabe and Ito's, which people with any colour vision can tell apart."""
+"""The colors of all pictures: Okabe and Ito's, which are distinct for every kind of color vision."""
 
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
@@ -6,7 +6,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = (
 INK, FAINT, WHITE = "#222222", "#BBBBBB", "#FFFFFF"
 
 
-def mix(colour: str, share: float, ground: str = WHITE) -> str:
-    """A `share` of the colour on a ground: the paler the smaller it is."""
-    pairs = zip(bytes.fromhex(colour[1:]), bytes.fromhex(ground[1:]), strict=True)
+def mix(color: str, share: float, ground: str = WHITE) -> str:
+    """A color mixed with its ground: the smaller its `share`, the paler."""
+    pairs = zip(bytes.fromhex(color[1:]), bytes.fromhex(ground[1:]), strict=True)
     return "#" + bytes(round(share * one + (1 - share) * other) for one, other in pairs).hex()

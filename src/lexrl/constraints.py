@@ -1,11 +1,11 @@
-"""Limits in the user's words, for learners that are told what is enough instead of what matters more.
+"""Constraints as users write them, for algorithms that need to know what is enough instead of what matters more.
 
-    limit   "cost <= 10"                                what an episode may cost on average; several are joined by ','
-    chance  "cost <= 10 with 0.95"                      an episode keeps the limit with this probability
-    box     "reward in 90..350, cost in 0..10"          where an episode's average signals are to be
+    limit              "cost <= 10"                           mean sum over an episode; several are joined by ','
+    chance constraint  "cost <= 10 with 0.95"                 an episode keeps the limit with this probability
+    box                "reward in 90..350, cost in 0..10"     where the mean sums over an episode should be
 
-All of them are about plain sums of a signal over an episode, in the user's signs. Learners see rewards that an order
-has selected, signed and put in its order: `sides` and `aim` say how these are turned into what the limits are about.
+All of them are about undiscounted sums of a signal over an episode, in the sign the environment gives it. Algorithms
+see rewards that an order has selected, signed and sorted: `lexrl.algorithms.lagrangian` translates between the two.
 """
 
 import math
@@ -15,31 +15,29 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jaxtyping import Float
 
 from lexrl.errors import InputError
 from lexrl.schedules import shown
-from lexrl.types import Spec
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 class Limit(eqx.Module):
-    """A signal's sum over an episode is to be at most, or at least, a number on average."""
+    """The mean sum of a signal over an episode must be at most, or at least, a bound."""
 
     name: str = eqx.field(static=True)
     side: int = eqx.field(static=True)
     """-1: at most; 1: at least."""
-    level: float
+    bound: float
 
     def __str__(self) -> str:
-        return f"{self.name} {'<=' if self.side < 0 else '>='} {_shown(self.level)}"
+        return f"{self.name} {'<=' if self.side < 0 else '>='} {_shown(self.bound)}"
 
 
-class Chance(eqx.Module):
-    """A limit that is to be kept with a probability."""
+class ChanceConstraint(eqx.Module):
+    """A limit that an episode must keep with a probability."""
 
     limit: Limit
     probability: float
@@ -77,17 +75,17 @@ class Box(eqx.Module):
 
 def as_limits(given: Any) -> tuple[Limit, ...]:
     """Limits, from texts or as they are."""
-    limits = _each(given, _limit, Limit)
+    limits = _each(given, _limit, Limit, "limit", "cost <= 10")
     for one in limits:
         for other in limits:
             if _empty(one, other):
-                raise InputError(f"Nothing is both '{one}' and '{other}'; move one of them.")
+                raise InputError(f"No return satisfies both '{one}' and '{other}'; change one of them.")
     return limits
 
 
-def as_chances(given: Any) -> tuple[Chance, ...]:
-    """Limits with a probability, from texts or as they are."""
-    return _each(given, _chance, Chance)
+def as_chance_constraints(given: Any) -> tuple[ChanceConstraint, ...]:
+    """Chance constraints, from texts or as they are."""
+    return _each(given, _chance_constraint, ChanceConstraint, "chance constraint", "cost <= 10 with 0.95")
 
 
 def as_box(given: Any) -> ConvexSet:
@@ -105,44 +103,6 @@ def as_box(given: Any) -> ConvexSet:
     return Box(names, tuple(low for _, low, _ in found), tuple(high for _, _, high in found))
 
 
-def sides(names: Sequence[str], turns: Sequence[int], spec: Spec) -> Float[np.ndarray, "K M"]:
-    """One row for each name: the row times the rewards is the signal in the user's sign, times `turns`."""
-    rows = np.zeros((len(names), len(spec.objectives)), np.float32)
-    signs = spec.signs or (1,) * len(spec.objectives)
-    _require_known(names, spec)
-    for row, name, turn in zip(rows, names, turns, strict=True):
-        column = spec.objectives.index(name)
-        row[column] = turn * signs[column]
-    return rows
-
-
-def least(limits: Sequence[Limit]) -> Float[Array, " K"]:
-    """What each limit asks for, signed so that more is better."""
-    return jnp.stack([limit.side * jnp.asarray(limit.level, jnp.float32) for limit in limits])
-
-
-def aim(learner: str, limited: Sequence[str], spec: Spec) -> Float[np.ndarray, " M"]:
-    """The row that picks the one objective without a limit: the one to be improved."""
-    _require_known(limited, spec)
-    free = [name for name in spec.objectives if name not in limited]
-    if len(free) != 1:
-        there = ", ".join(map(repr, free)) or "none"
-        raise InputError(
-            f"{learner} improves the one objective that has no limit, but of {', '.join(map(repr, spec.objectives))} "
-            f"there is {there}; give limits to all but one."
-        )
-    return np.array([name == free[0] for name in spec.objectives], np.float32)
-
-
-def _require_known(names: Sequence[str], spec: Spec) -> None:
-    for name in names:
-        if name not in spec.objectives:
-            raise InputError(
-                f"A limit names {name!r}, but the order has {', '.join(map(repr, spec.objectives))}; limit one of "
-                "these, or put it in the order."
-            )
-
-
 def _limit(text: str) -> Limit:
     match = re.fullmatch(rf"\s*([^\s<>=,]+)\s*(<=|>=)\s*({NUMBER})\s*", text)
     if match is None:
@@ -150,14 +110,16 @@ def _limit(text: str) -> Limit:
     return Limit(match[1], -1 if match[2] == "<=" else 1, float(match[3]))
 
 
-def _chance(text: str) -> Chance:
+def _chance_constraint(text: str) -> ChanceConstraint:
     match = re.fullmatch(rf"(.*\S)\s+with\s+({NUMBER})\s*", text)
     if match is None:
-        raise InputError(f"The chance {text.strip()!r} cannot be read; write it as in 'cost <= 10 with 0.95'.")
+        raise InputError(
+            f"The chance constraint {text.strip()!r} cannot be read; write it as in 'cost <= 10 with 0.95'."
+        )
     probability = float(match[2])
     if not 0 < probability < 1:
-        raise InputError(f"The chance in {text.strip()!r} is {probability:g}; it must lie between 0 and 1.")
-    return Chance(_limit(match[1]), probability)
+        raise InputError(f"The probability in {text.strip()!r} is {probability:g}; it must lie between 0 and 1.")
+    return ChanceConstraint(_limit(match[1]), probability)
 
 
 def _interval(part: str, whole: str) -> tuple[str, float, float]:
@@ -174,25 +136,24 @@ def _interval(part: str, whole: str) -> tuple[str, float, float]:
 Kind = TypeVar("Kind")
 
 
-def _each(given: Any, read: Callable[[str], Kind], kind: type[Kind]) -> tuple[Kind, ...]:
+def _each(given: Any, read: Callable[[str], Kind], kind: type[Kind], noun: str, example: str) -> tuple[Kind, ...]:
     """One or several, each a text or what it stands for; a text may hold several."""
     found: list[Kind] = []
-    example = "'cost <= 10 with 0.95'" if kind is Chance else "'cost <= 10'"
     for one in given if isinstance(given, list | tuple) else (given,):
         if isinstance(one, str):
             found += [read(part) for part in one.split(",")]
         elif isinstance(one, kind):
             found.append(one)
         else:
-            raise InputError(f"{one!r} is no {kind.__name__.lower()}; write it as in {example}.")
+            raise InputError(f"{one!r} is no {noun}; write it as in {example!r}.")
     if not found:
-        raise InputError(f"There is no {kind.__name__.lower()}; write one, as in {example}.")
+        raise InputError(f"There is no {noun}; write one, as in {example!r}.")
     return tuple(found)
 
 
 def _empty(one: Limit, other: Limit) -> bool:
-    plain = all(isinstance(each.level, int | float) for each in (one, other))
-    return plain and one.name == other.name and one.side > 0 > other.side and one.level > other.level
+    plain = all(isinstance(each.bound, int | float) for each in (one, other))
+    return plain and one.name == other.name and one.side > 0 > other.side and one.bound > other.bound
 
 
 def _require_once(names: Sequence[str], whole: str) -> None:

@@ -1,18 +1,16 @@
 """What "more important" means: the lexicographic order with tolerance, and nothing else.
 
-For one state, from values `q[M, A]` and a slack `tau_i` per objective (Definition 1 of the paper, its index mended):
+For one state, from values `q[M, A]` and a slack `tau_i` per objective (Definition 1 of the paper, its index corrected):
 
     D_0 = all actions        D_i = { a in D_{i-1} : q_i(a) >= max_{b in D_{i-1}} q_i(b) - tau_i }      i = 1..M
 
 Every function takes leading batch axes, works on JAX arrays (traced or not) and on NumPy arrays alike, and computes in
-the precision it is given: learners run it in float32 on the device, the exact solver in float64 on the host.
+the precision it is given: algorithms run it in float32 on the device, the exact solver in float64 on the host.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -53,9 +51,9 @@ def levels(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) ->
         some = xp.any(known, axis=-1)
         best = xp.max(xp.where(known, values, -xp.inf), axis=-1)
         with np.errstate(invalid="ignore", divide="ignore"):  # inf - inf is NaN, which no value reaches: see below
-            floor = best - tau(i, values, known, best)
+            threshold = best - tau(i, values, known, best)
         # The best action stays whatever tau is: inf - inf would else empty the set.
-        keep = known & ((values >= floor[..., None]) | (values == best[..., None]))
+        keep = known & ((values >= threshold[..., None]) | (values == best[..., None]))
         allowed = xp.where(some[..., None], keep, allowed)
         sets.append(allowed)
         bests.append(xp.where(some, best, xp.nan))
@@ -63,12 +61,12 @@ def levels(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) ->
 
 
 def admissible(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) -> Bool[Arr, "*batch A"]:
-    """`D_M`: the actions left once every objective has had its say."""
+    """`D_M`: the actions left by all objectives."""
     return levels(q, slack).sets[..., -1, :]
 
 
 def lexmax(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) -> Float[Arr, "*batch M"]:
-    """The best value left to each objective once all more important ones have been served."""
+    """The best value left to each objective by all more important ones."""
     return levels(q, slack).best
 
 
@@ -113,58 +111,6 @@ def softmax(
     with np.errstate(invalid="ignore", divide="ignore"):
         weight = xp.where(short > 0, xp.exp(-short / temperature), 1.0)  # at temperature 0 too
     return weight / xp.sum(weight, axis=-1, keepdims=True)
-
-
-def gradient_weights(beta: Float[Arr, " M"], multipliers: Float[Arr, " M"]) -> Float[Arr, " M"]:
-    """How much each objective's gradient counts in the one combined step of a policy-based learner:
-
-        c_i = beta_i + lambda_i * sum_{j>i} beta_j
-
-    Objective i moves the policy at its own rate beta_i, and once more, at the price lambda_i, for every less important
-    objective j > i whose Lagrangian holds i in place. It is the sum of the M Lagrangian updates, collected.
-    """
-    xp = beta.__array_namespace__()
-    from_here_on = xp.flip(xp.cumsum(xp.flip(beta, axis=-1), axis=-1), axis=-1)
-    later = xp.concatenate([from_here_on[..., 1:], xp.zeros_like(beta[..., :1])], axis=-1)
-    return beta + multipliers * later
-
-
-def dual_ascent(
-    multipliers: Float[Arr, " M"], rate: Arr | float, floor: Float[Arr, " M"], level: Float[Arr, " M"]
-) -> Float[Arr, " M"]:
-    """The prices after one step: `lambda_j <- max(0, lambda_j + eta (k_j - tau_j - J_j))`, with `floor = k_j - tau_j`.
-
-    A price rises while its objective is below its floor and falls while it is above. The last objective restricts
-    nobody: its price stays 0.
-    """
-    xp = multipliers.__array_namespace__()
-    moved = multipliers + rate * (floor - level)
-    restricts = xp.arange(multipliers.shape[-1]) < multipliers.shape[-1] - 1
-    return xp.where(restricts & (moved > 0), moved, xp.zeros_like(moved))
-
-
-def projection_weights(
-    gram: Float[Arr, "M M"], moves: Bool[Arr, " M"], guarded: Bool[Arr, " M"], sweeps: int = 60
-) -> Float[Arr, " M"]:
-    """How much each objective's gradient counts if a less important one may not decrease a more important one.
-
-    From the inner products `gram[i, j] = g_i . g_j`: each objective that `moves` adds its gradient, projected onto the
-    directions `d` with `g_j . d >= 0` for every more important `j` that is `guarded`. The projection is
-    `g_i + sum_j mu_j g_j` with `mu >= 0`, found by Dykstra's algorithm, which for half-spaces is a sweep over the mu_j.
-    The sum of all projections is `sum_i w_i g_i`; this is `w`.
-    """
-    m = gram.shape[-1]
-    numbers = jnp.arange(m)
-
-    def sweep(turn: Arr, weights: Arr) -> Arr:
-        """Row i: the projection of g_i so far. Mend what is wrong with one more important objective, in every row."""
-        j = turn % m
-        along = weights @ gram[:, j]
-        mended = jnp.maximum(weights[:, j] - along / jnp.maximum(gram[j, j], 1e-30), 0.0)
-        return weights.at[:, j].set(jnp.where((numbers > j) & guarded[j], mended, weights[:, j]))
-
-    weights = jax.lax.fori_loop(0, m * sweeps, sweep, jnp.eye(m, dtype=gram.dtype))
-    return jnp.sum(jnp.where(moves[:, None], weights, 0.0), axis=0)
 
 
 class Gap(NamedTuple):

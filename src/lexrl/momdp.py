@@ -29,7 +29,8 @@ class MOMDP:
     gamma: Float[np.ndarray, " M"]
     initial: Float[np.ndarray, " S"]
     terminal: Bool[np.ndarray, " S"]
-    objectives: tuple[str, ...]
+    signals: tuple[str, ...]
+    """Names of the signals; after `ordered(...)` those of the objectives, the most important first."""
 
     @staticmethod
     def from_arrays(
@@ -39,17 +40,17 @@ class MOMDP:
         *,
         initial: Any = None,
         terminal: Sequence[int] | Bool[np.ndarray, " S"] | None = None,
-        objectives: Sequence[str] | None = None,
+        signals: Sequence[str] | None = None,
     ) -> "MOMDP":
-        """Write a finite MOMDP down.
+        """A finite MOMDP from its arrays.
 
         Args:
             transitions: `P[S, A, S]`, or a sparse matrix `[S * A, S]` with row `s * A + a` for (s, a).
             rewards: `R[M, S, A]`, or `R[M, S, A, S]` where the successor matters.
-            gamma: one discount for all objectives, or one each.
+            gamma: one discount for all signals, or one each.
             initial: distribution of the first state; uniform over the non-terminal states if not given.
             terminal: states that end the task, as indices or as a mask; what happens in them is ignored.
-            objectives: names of the signals; `signal_1 ..` if not given.
+            signals: their names; `signal_1 ..` if not given.
         """
         matrix, n_states, n_actions = _matrix(transitions)
         rewards = np.asarray(rewards, float)
@@ -66,9 +67,7 @@ class MOMDP:
         rows = np.repeat(np.arange(n_states * n_actions), np.diff(matrix.indptr))
         flat = rewards.reshape(len(rewards), n_states * n_actions, *rewards.shape[3:])
         outcome = flat[:, rows, matrix.indices].T if rewards.ndim == 4 else flat[:, rows].T
-        return from_outcomes(
-            matrix, outcome, n_actions, gamma, initial=initial, terminal=terminal, objectives=objectives
-        )
+        return from_outcomes(matrix, outcome, n_actions, gamma, initial=initial, terminal=terminal, signals=signals)
 
     @staticmethod
     def random(
@@ -84,18 +83,18 @@ class MOMDP:
     ) -> "MOMDP":
         """A random MOMDP as in the paper's scaling experiment.
 
-        Each (s, a) draws a density, then a mask of successors with it (at least one), then uniform weights, normalised;
+        Each (s, a) draws a density, then a mask of successors with it (at least one), then uniform weights, normalized;
         rewards are uniform in [-1, 1] for each (s, a, s').
 
         Args:
-            momdp_seed: everything follows from it.
+            momdp_seed: seed of the random MOMDP.
             num_states, num_actions, num_signals: the sizes.
             gamma: one discount for all signals, or one each.
-            num_successors: so many successors for each (s, a) instead of a random density; keeps large ones sparse.
-            tie_fraction: share of states in which the most important objectives cannot tell the actions apart. A random
-                MOMDP has a unique best policy for objective 1 almost surely, so without this the others have nothing to
-                decide. In such a state all actions lead to the same successors, and the first k objectives, k uniform
-                in 1 .. M-1, pay the same for each of them.
+            num_successors: number of successors of each (s, a) instead of a random density; keeps large ones sparse.
+            tie_fraction: fraction of states in which the first signals do not distinguish the actions. A random MOMDP
+                has a unique best policy for objective 1 almost surely, so without this the others have nothing to
+                decide. In such a state all actions lead to the same successors, and the first k signals, k uniform in
+                1 .. M-1, are the same for each of them.
             episodic: the last state is terminal, and every (s, a) leads there with probability at least 0.05.
         """
         rng = np.random.default_rng(momdp_seed)
@@ -143,16 +142,16 @@ class MOMDP:
         return not self.terminal.any()
 
     def ordered(self, order: "Order | str | None") -> "MOMDP":
-        """The same process with objectives selected, ordered and signed: all are to be maximised."""
-        order = as_order(order, self.objectives)
-        columns = order.columns(self.objectives)
+        """The same process with its signals selected, ordered and signed by an order expression: all are maximized."""
+        order = as_order(order, self.signals)
+        columns = order.columns(self.signals)
         signs = order.signs.astype(float)
         return dataclasses.replace(
             self,
             rewards=self.rewards[columns] * signs[:, None, None],
             outcome_rewards=self.outcome_rewards[:, columns] * signs,
             gamma=self.gamma[columns],
-            objectives=order.names,
+            signals=order.names,
         )
 
     def chain(self, policy: Float[np.ndarray, "S A"]) -> tuple[Any, Float[np.ndarray, "M S"]]:
@@ -190,12 +189,12 @@ def from_outcomes(
     *,
     initial: Any = None,
     terminal: Any = None,
-    objectives: Sequence[str] | None = None,
+    signals: Sequence[str] | None = None,
 ) -> MOMDP:
     """A MOMDP from a CSR matrix `[S * A, S]` and the signals of each of its stored entries: nothing dense is made."""
     n_states, n_objectives = matrix.shape[1], outcome_rewards.shape[1]
     if n_objectives == 0:
-        raise InputError("The rewards have no objective; at least one is needed.")
+        raise InputError("The rewards have no signal; at least one is needed.")
     ended = _terminal(terminal, n_states)
     _check_rows(matrix, n_actions, ended)
     weights = [
@@ -203,9 +202,11 @@ def from_outcomes(
         for column in outcome_rewards.T
     ]
     expected = np.stack([np.asarray(weight.sum(axis=1)).reshape(n_states, n_actions) for weight in weights])
-    names = tuple(objectives) if objectives is not None else tuple(f"signal_{i + 1}" for i in range(n_objectives))
+    names = tuple(signals) if signals is not None else tuple(f"signal_{i + 1}" for i in range(n_objectives))
     if len(names) != n_objectives or len(set(names)) != len(names):
-        raise InputError(f"The objectives {names} should be {n_objectives} different names, one for each signal.")
+        raise InputError(
+            f"The signals are named {names}; {n_objectives} different names are needed, one for each of them."
+        )
     return MOMDP(
         transitions=matrix,
         rewards=np.where(ended[:, None], 0.0, expected),
@@ -213,7 +214,7 @@ def from_outcomes(
         gamma=_gamma(gamma, n_objectives),
         initial=_initial(initial, ended),
         terminal=ended,
-        objectives=names,
+        signals=names,
     )
 
 

@@ -1,10 +1,10 @@
-"""The order expression, used everywhere a person writes objectives: `"min cost > max reward"`.
+"""The order expression, used wherever objectives are written: `"min cost > max reward"`.
 
     order     := objective ( '>' objective )*
     objective := ('min' | 'max') name [ ('±' | '+-') tolerance ]
     tolerance := number | number '%' | a sum of these: 0.01, 5%, 0.01 + 5%
 
-It selects, signs and orders a world's *named* signals; a world never decides which of them matters more.
+It selects, signs and orders an environment's *named* signals; an environment never decides which of them matters more.
 """
 
 import re
@@ -17,11 +17,11 @@ from jaxtyping import Float, Int
 from lexrl import tolerance as tol
 from lexrl.errors import InputError
 from lexrl.lex import Arr
-from lexrl.types import Spec
+from lexrl.types import EnvSpec, Spec
 
 
 class Objective(NamedTuple):
-    """One signal, its direction (1 to maximise, -1 to minimise), and a tolerance if one was written."""
+    """One signal, its direction (1 to maximize, -1 to minimize), and a tolerance if one was written."""
 
     name: str
     sign: int
@@ -46,7 +46,7 @@ class Order(NamedTuple):
         return np.array([objective.sign for objective in self.objectives], np.float32)
 
     def columns(self, signals: Sequence[str]) -> Int[np.ndarray, " M"]:
-        """Where each objective stands among a world's signals."""
+        """The index of each objective among an environment's signals."""
         for name in self.names:
             if name not in signals:
                 raise InputError(
@@ -55,11 +55,11 @@ class Order(NamedTuple):
         return np.array([tuple(signals).index(name) for name in self.names])
 
     def apply(self, values: Arr, signals: Sequence[str]) -> Arr:
-        """Select, order and sign the last axis: signals `[..., K]` become rewards `[..., M]`, all to be maximised."""
+        """Select, order and sign the last axis: signals `[..., K]` become rewards `[..., M]`, all to be maximized."""
         return values[..., self.columns(signals)] * self.signs
 
     def discounts(self, gamma: tuple[float, ...] | float, signals: Sequence[str]) -> tuple[float, ...]:
-        """A learner's discounts, one for all objectives or one each, as its world's: one for each signal.
+        """An algorithm's discounts, one for all objectives or one each, as one for each signal of the environment.
 
         A signal outside the order gets the first objective's.
         """
@@ -72,10 +72,11 @@ class Order(NamedTuple):
         """Back to the user's signs: a cost of 3 reads 3, not -3."""
         return values * self.signs + 0.0  # -0 becomes 0
 
-    def spec(self, spec: Spec) -> Spec:
-        """The world as the learner sees it: with these objectives, in this order."""
-        self.columns(spec.objectives)
-        return spec._replace(objectives=self.names, signs=tuple(objective.sign for objective in self.objectives))
+    def spec(self, env: EnvSpec) -> Spec:
+        """The environment as an algorithm sees it: with these objectives, in this order."""
+        self.columns(env.signals)
+        signs = tuple(objective.sign for objective in self.objectives)
+        return Spec(env.observation_space, env.action_space, self.names, env.max_episode_steps, signs)
 
     def tolerances(self, default: tol.Tolerances) -> tol.Tolerances:
         """The tolerances written in the order; objectives without one keep the default."""
@@ -102,12 +103,12 @@ def parse(text: "str | Order") -> Order:
     objectives = tuple(_objective(part, text) for part in text.split(">"))
     names = [objective.name for objective in objectives]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"The order {text!r} names {_listed(twice)} twice; each objective has one place.")
+        raise InputError(f"The order {text!r} names {_listed(twice)} twice; name each objective once.")
     return Order(objectives)
 
 
 def as_order(text: "str | Order | None", signals: Sequence[str]) -> Order:
-    """An order checked against a world's signals; without one, only a world with a single signal can do."""
+    """An order checked against an environment's signals; it may be left out where there is only one signal."""
     if text is None or (isinstance(text, str) and not text.strip()):
         if text is None and len(signals) == 1:
             return Order((Objective(signals[0], 1),))
@@ -124,7 +125,7 @@ def as_order(text: "str | Order | None", signals: Sequence[str]) -> Order:
 
 
 def _with_directions(text: "str | Order", signals: Sequence[str]) -> "str | Order":
-    """Complain about a missing direction with the signals at hand; else pass the text on."""
+    """Raise an error that lists the signals where a direction is missing; else return the text."""
     if isinstance(text, str):
         for part in text.split(">"):
             name, *more = re.split(r"[\s±+]+", part.strip())

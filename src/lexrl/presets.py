@@ -25,10 +25,11 @@ from lexrl.algorithms import (
     Random,
     VaRAC,
 )
-from lexrl.dual import Dual
 from lexrl.errors import InputError
+from lexrl.multipliers import Multipliers
 from lexrl.networks import Optimiser
 from lexrl.schedules import Linear
+from lexrl.stages import Stages
 from lexrl.tolerance import Relative
 
 Name = Literal["paper", "tuned"]
@@ -108,7 +109,7 @@ def _paper(
 
 def _tuned_cart_safe() -> dict[str, Preset]:
     world = {"observe_cos_sin": True}
-    prices = Dual(beta=(1.0, 0.3), eta=0.3, damping=2.0)
+    multipliers = Multipliers(beta=(1.0, 0.3), eta=0.3, damping=2.0)
     proximal: dict[str, Any] = {
         "num_envs": 32,
         "num_steps": 64,
@@ -137,8 +138,8 @@ def _tuned_cart_safe() -> dict[str, Preset]:
         "epsilon": Linear(1.0, 0.05, 100_000.0),
     }
     return {
-        "lppo": Preset(LPPO(tolerance=(0.02, 0.0), dual=prices, **proximal), world, SAFE, 6_000_000),
-        "la2c": Preset(LA2C(tolerance=(0.05, 0.0), dual=prices, **on_policy), world, SAFE, 10_000_000),
+        "lppo": Preset(LPPO(tolerance=(0.02, 0.0), multipliers=multipliers, **proximal), world, SAFE, 6_000_000),
+        "la2c": Preset(LA2C(tolerance=(0.05, 0.0), multipliers=multipliers, **on_policy), world, SAFE, 10_000_000),
         "ldqn": Preset(
             LDQN(gamma=(0.96, 0.99), tolerance=(0.25, 0.0), return_scale=(20.0, 100.0), **replayed),
             world,
@@ -210,10 +211,12 @@ def _tuned_grid_nav() -> dict[str, Preset]:
         "use_bias": False,
         "optimiser": Optimiser("sgd", longest=0.0),
     }
-    prices = Dual(sequential=True, damping=16.0, eta=Linear(0.3, 0.03, 4_000.0), patience=1_000.0)
+    stages = Stages(patience=1_000.0, sequential=True)
+    multipliers = Multipliers(eta=Linear(0.3, 0.03, 4_000.0), damping=16.0)
+    simultaneous = Multipliers(beta=(1.0, 0.1), eta=0.3)
     return {
-        "lppo": Preset(LPPO(tolerance=0.0, dual=prices, **proximal), {}, SAFE, 8_000_000),
-        "la2c": Preset(LA2C(tolerance=0.0, dual=Dual(beta=(1.0, 0.1), eta=0.3), **plain), {}, SAFE, 2_000_000),
+        "lppo": Preset(LPPO(tolerance=0.0, stages=stages, multipliers=multipliers, **proximal), {}, SAFE, 8_000_000),
+        "la2c": Preset(LA2C(tolerance=0.0, multipliers=simultaneous, **plain), {}, SAFE, 2_000_000),
         "ldqn": Preset(LDQN(tolerance=(1e-4, 0.0), return_scale=(5.0, 100.0), **replayed), {}, SAFE, 3_000_000),
         "ppo": Preset(PPO(**proximal), {}, REWARD, 8_000_000),
         "a2c": Preset(A2C(**plain), {}, REWARD, 2_000_000),

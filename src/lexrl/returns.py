@@ -24,7 +24,7 @@ def td_errors(
     return reward - average + gamma * discount[..., None] * next_value - value
 
 
-def advantages(
+def gae(
     errors: Float[Array, "T N M"],
     last: Bool[Array, "T N"],
     gamma: Float[Array, " M"],

@@ -125,7 +125,7 @@ class TestTheMixture:
         moves = np.zeros((2, 3, 2))
         moves[:, :, 1] = 1
         process = lexrl.MOMDP.from_arrays(
-            moves, rewards, 1.0, initial=np.array([1.0, 0]), terminal=[1], objectives=("reward", "cost")
+            moves, rewards, 1.0, initial=np.array([1.0, 0]), terminal=[1], signals=("reward", "cost")
         )
         world = lexrl.FiniteEnv(process, max_episode_steps=2)
         oracle = DQN(num_envs=4, num_steps=4, hidden_sizes=(), use_bias=False, buffer_size=64, learning_starts=32)

@@ -1,4 +1,4 @@
-"""Which way learners move the policy: against finite differences in float64, and against the exact gradient of J.
+"""Which way algorithms move the policy: against finite differences in float64, and against the exact gradient of J.
 
 A plain gradient step of size 1, not cut off, moves the actor by the gradient itself; so what is checked is the code
 that learns, not a copy of it. The objectives it is checked against are written out in NumPy.
@@ -17,7 +17,7 @@ from scipy.special import log_softmax as log_softmax_of
 
 import lexrl
 from lexrl import networks
-from lexrl.algorithms import a2c, ppo
+from lexrl.algorithms import a2c, lppo, ppo
 from lexrl.algorithms import actor_critic as ac
 from lexrl.networks import Optimiser
 from lexrl.types import Box, Discrete, Spec, Transition
@@ -50,13 +50,15 @@ def evidence(kind):
     """An actor far from uniform, rows from another policy near it, and advantages; all in float64."""
     rng, spec = np.random.default_rng(7), SPECS[kind]
     networks = lexrl.Networks(hidden_sizes=(3,), optimiser=PLAIN)
-    learner = networks.start(spec, KEY, 1)
+    learner = ac.init_agent(networks, spec, KEY, 1)
     random = lambda scale: lambda leaf: jnp.asarray(scale * rng.normal(size=leaf.shape))  # noqa: E731
     actor = jax.tree.map(random(0.5), learner.actor)
     older = jax.tree.map(
         lambda leaf, move: leaf + move, actor, jax.tree.map(random(0.15 if kind == "continuous" else 0.4), actor)
     )
-    obs = jnp.asarray(rng.integers(0, 4, B)) if kind == "numbered" else jnp.asarray(rng.normal(size=(B, 2)))
+    obs = (
+        jnp.asarray(rng.integers(0, 4, B)) if kind == "discrete_observations" else jnp.asarray(rng.normal(size=(B, 2)))
+    )
     action = jnp.asarray(rng.normal(size=(B, 2)) if kind == "continuous" else rng.integers(0, 3, B))
     policy = older(obs)
     seen = ac.Batch(
@@ -64,7 +66,7 @@ def evidence(kind):
         advantage=jnp.asarray(rng.normal(size=(B, M))), target=jnp.zeros((B, M)), episode_stats=(),
     )  # fmt: skip
     learner = jax.tree.map(lambda leaf: leaf.astype(float) if leaf.dtype == jnp.float32 else leaf, learner)
-    return networks, learner._replace(actor=actor, time=jnp.int32(1)), seen
+    return networks, learner._replace(actor=actor, num_updates=jnp.int32(1)), seen
 
 
 # The policy and the objectives once more, in NumPy, from a flat vector of parameters.
@@ -124,7 +126,7 @@ def differences(objective, actor, seen):
     return central(lambda at: objective(Plain(at, actor, seen)), vector(actor)[0])
 
 
-improve_a2c, improve_ppo, look = jax.jit(a2c.improve), jax.jit(ppo.improve), jax.jit(ac.look)
+improve_a2c, improve_ppo, advantages = jax.jit(a2c.step), jax.jit(ppo.epochs), jax.jit(ac.advantages)
 KINDS = pytest.mark.parametrize("kind", SPECS)
 
 
@@ -176,7 +178,7 @@ class TestFiniteDifferences:
             ent_coef=BONUS,
             networks=networks,
         )
-        after, divergence, _ = improve_ppo(settings, learner, jnp.asarray(kappa), seen, jnp.asarray(advantage), KEY)
+        after, divergence, _ = improve_ppo(settings, learner, seen, jnp.asarray(advantage), jnp.asarray(kappa), KEY)
         moved = vector(after.actor)[0] - theta
         np.testing.assert_allclose(moved, differences(objective, learner.actor, seen), rtol=1e-6, atol=1e-8)
         there, _ = vector(after.actor)
@@ -192,7 +194,7 @@ class TestFiniteDifferences:
             return np.mean(ratio[:, None] * np.asarray(seen.advantage), axis=0)
 
         theta, unravel = vector(learner.actor)
-        got = jax.jit(jax.jacobian(lambda at: lexrl.LPPO()._gains(unravel(at), seen)))(theta)
+        got = jax.jit(jax.jacobian(lambda at: lppo.surrogates(unravel(at), seen)))(theta)
         expected = differences(objectives, learner.actor, seen)
         assert got.shape == expected.shape == (M, theta.size)
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
@@ -214,7 +216,7 @@ class TestFiniteDifferences:
                 surrogate=surrogate,
                 networks=networks,
             )
-            steps.append(improve_ppo(settings, learner, jnp.asarray(1.0), seen, advantage, KEY)[0])
+            steps.append(improve_ppo(settings, learner, seen, advantage, jnp.asarray(1.0), KEY)[0])
         one, *others = (vector(after.actor)[0] for after in steps)
         for other in others:
             np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
@@ -230,7 +232,7 @@ class TestFiniteDifferences:
             out = np.tanh(np.asarray(seen.obs) @ net.weights[0] + net.biases[0]) @ net.weights[1] + net.biases[1]
             return 0.5 * np.mean((out - np.asarray(seen.target)) ** 2, axis=0).sum()
 
-        after, losses = ac.move_critic(networks, learner, seen, 1.0)
+        after, losses = ac.step_critic(networks, learner, seen, 1.0)
         np.testing.assert_allclose(vector(after.critic)[0] - theta, -central(loss, theta), rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(losses.sum(), loss(np.asarray(theta)), rtol=1e-9)
 
@@ -296,8 +298,8 @@ class TestPolicyGradient:
     def test_a2c(self, objective):
         actor, seen = self.evidence()
         networks = lexrl.Networks(hidden_sizes=(), use_bias=False, optimiser=PLAIN)
-        learner = networks.start(Spec(Discrete(3), Discrete(2), ("a", "b"), 10), KEY, 1)
-        learner = learner._replace(actor=actor, time=jnp.int32(1))
+        learner = ac.init_agent(networks, Spec(Discrete(3), Discrete(2), ("a", "b"), 10), KEY, 1)
+        learner = learner._replace(actor=actor, num_updates=jnp.int32(1))
         settings = lexrl.A2C(learning_rate=1.0, networks=networks)
         after, _ = improve_a2c(settings, learner, seen, seen.advantage[:, objective])
         moved = vector(after.actor)[0] - vector(actor)[0]
@@ -306,7 +308,7 @@ class TestPolicyGradient:
     def test_lppo(self):
         actor, seen = self.evidence()
         theta, unravel = vector(actor)
-        got = jax.jit(jax.jacobian(lambda at: lexrl.LPPO()._gains(unravel(at), seen)))(theta)
+        got = jax.jit(jax.jacobian(lambda at: lppo.surrogates(unravel(at), seen)))(theta)
         np.testing.assert_allclose(got, self.gradients(), rtol=1e-6, atol=1e-8)
 
 
@@ -396,17 +398,23 @@ LEARNERS = {
     "LPPO clipped": lambda **changes: lexrl.LPPO(**(SHARED | ONCE | changes)),
     "LPPO penalised": lambda **changes: lexrl.LPPO(**(SHARED | ONCE | {"surrogate": "kl_penalty"} | changes)),
 }
+SECOND_ORDER = {
+    "LA2C": lambda **changes: lexrl.LA2CSecondOrder(**(SHARED | changes)),
+    "LPPO clipped": lambda **changes: lexrl.LPPOSecondOrder(**(SHARED | ONCE | changes)),
+}
 EACH = pytest.mark.parametrize("name", LEARNERS)
 
 
 class TestWholeUpdates:
     @EACH
     def test_along_the_weighted_sum_of_the_exact_gradients(self, name):
-        """Discounted, with the steps weighted; prices and rates as given."""
+        """Discounted, with the steps weighted; multipliers and rates as given."""
         gamma = np.array([0.5, 0.9])
-        algorithm = LEARNERS[name](gamma=(0.5, 0.9), discounted_states=True, dual=lexrl.Dual(beta=(1.0, 0.5)))
+        algorithm = LEARNERS[name](
+            gamma=(0.5, 0.9), discounted_states=True, multipliers=lexrl.Multipliers(beta=(1.0, 0.5))
+        )
         state = ready(algorithm, 2)
-        state = state._replace(dual=state.dual._replace(multipliers=jnp.array([3.0, 0.0])))
+        state = state._replace(multipliers=state.multipliers._replace(value=jnp.array([3.0, 0.0])))
         expected = np.array([1.0 + 3.0 * 0.5, 0.5]) @ exact_gradient(gamma)
         mine = moves(algorithm, state, num_steps())
         assert along(mine, expected) > 1 - 1e-5
@@ -430,35 +438,35 @@ class TestWholeUpdates:
 
     @pytest.mark.parametrize("name", ["LA2C", "LPPO clipped"])
     @pytest.mark.parametrize("multiplier", [pytest.param(0.0, marks=pytest.mark.slow), 9.0])
-    def test_the_second_order_counts_as_much_as_it_should(self, name, price):
+    def test_the_second_order_counts_as_much_as_it_should(self, name, multiplier):
         """Dividing the weights by their sum must not change what the second order counts beside the first.
 
         The update must go along `sum_i beta_i grad L_i = sum_i c_i grad K_i + sum_{i>0} beta_i H_0 nu_0`.
         """
-        algorithm = LEARNERS[name](gamma=1.0, dual=lexrl.Dual(beta=(1.0, 0.5), second_order=True))
+        algorithm = SECOND_ORDER[name](gamma=1.0, multipliers=lexrl.Multipliers(beta=(1.0, 0.5)))
         state, seen = ready(algorithm, 2), num_steps()
         nu = np.zeros((2, 10))
         nu[0] = np.linspace(-0.4, 0.5, 10)
-        pulls = eqx.tree_at(
-            lambda one: one.net.weights, state.dual.pulls, (jnp.asarray(nu.reshape(2, 5, 2), jnp.float32),)
+        directions = eqx.tree_at(
+            lambda one: one.net.weights, state.nu, (jnp.asarray(nu.reshape(2, 5, 2), jnp.float32),)
         )
 
-        def with_pulls(pulls):
-            return state._replace(dual=state.dual._replace(multipliers=jnp.array([price, 0.0]), pulls=pulls))
+        def with_nu(nu):
+            multipliers = state.multipliers._replace(value=jnp.array([multiplier, 0.0]))
+            return state._replace(multipliers=multipliers, nu=nu)
 
-        straight = moves(algorithm, with_pulls(state.dual.pulls), seen)
-        bent = moves(algorithm, with_pulls(pulls), seen) - straight
+        straight = moves(algorithm, with_nu(state.nu), seen)
+        bent = moves(algorithm, with_nu(directions), seen) - straight
 
-        # The same surrogates on the same advantages, whose Hessians differ between the two learners.
-        gamma = jnp.ones(2)
-        _, evidence = look(TABLES, state.agent, seen, gamma, 1.0)
+        # The same surrogates on the same advantages, whose Hessians differ between the two algorithms.
+        _, evidence = advantages(TABLES, state.agent, seen, 1.0, 1.0)
         theta, unravel = vector(state.agent.actor)
 
         def gain(at):
             logs = unravel(at)(evidence.obs).log_prob(evidence.action)
             return jnp.mean((logs if name == "LA2C" else jnp.exp(logs - evidence.log_prob)) * evidence.advantage[:, 0])
 
-        first = np.array([1.0 + price * 0.5, 0.5]) @ exact_gradient(np.ones(2)) / LENGTH
+        first = np.array([1.0 + multiplier * 0.5, 0.5]) @ exact_gradient(np.ones(2)) / LENGTH
         second = 0.5 * np.asarray(jax.jit(jax.hessian(gain))(theta) @ nu[0], float)
         assert along(straight, first) > 1 - 1e-5
         assert along(bent, second) > 1 - 1e-4

@@ -1,4 +1,4 @@
-"""Prices of limits, with numbers worked out by hand, and what holds for any."""
+"""Multipliers of limits, with numbers worked out by hand, and what holds for any."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,105 +14,105 @@ from lexrl.schedules import Linear
 
 def observed(rule, *batches, least=(-10.0,)):
     """After batches of (episodes, total of each limit)."""
-    state = rule.start(len(least))
+    state = rule.init(len(least))
     for episodes, *total in batches:
-        state = rule.observe(state, jnp.float32(episodes), jnp.array(total), jnp.array(least))
+        state = rule.update(state, jnp.float32(episodes), jnp.array(total), jnp.array(least))
     return state
 
 
-class TestLevel:
+class TestMean:
     def test_a_plain_mean_until_the_window_is_full(self):
         state = observed(PIDLagrangian(stats_window_size=100.0), (2, -30.0), (3, -20.0))
-        assert state.seen == 5
-        np.testing.assert_allclose(state.level, -50 / 5, rtol=1e-6)
+        assert state.num_episodes == 5
+        np.testing.assert_allclose(state.mean, -50 / 5, rtol=1e-6)
 
     def test_then_it_forgets(self):
         """Window 2: after 10 episodes of -4, one of -8 counts half."""
         state = observed(PIDLagrangian(stats_window_size=2.0), (10, -40.0), (1, -8.0))
-        np.testing.assert_allclose(state.level, -6.0, rtol=1e-6)
+        np.testing.assert_allclose(state.mean, -6.0, rtol=1e-6)
 
     def test_episodes_at_once_count_as_one_by_one(self):
         """Two of -8 in a full window of 2: a quarter of the old is left."""
         state = observed(PIDLagrangian(stats_window_size=2.0), (10, -40.0), (2, -16.0))
-        np.testing.assert_allclose(state.level, 0.25 * -4 + 0.75 * -8, rtol=1e-6)
+        np.testing.assert_allclose(state.mean, 0.25 * -4 + 0.75 * -8, rtol=1e-6)
 
     def test_nothing_before_the_first_episode(self):
         """A limit that asks for at least 90 is not missed by 90 as long as nothing is known."""
         state = observed(PIDLagrangian(kp=1.0), (0, 0.0), (0, 0.0), least=(90.0,))
-        assert state.time == 2
-        assert [float(part[0]) for part in (state.before, state.sums, state.multipliers)] == [0.0, 0.0, 0.0]
+        assert state.num_updates == 2
+        assert [float(part[0]) for part in (state.violation, state.integral, state.value)] == [0.0, 0.0, 0.0]
 
 
-class TestPrices:
+class TestMultipliers:
     def test_the_integral(self):
         """Missed by 5 for 4 of 100 episodes at eta 0.5: 0.5 * 0.04 * 5 = 0.1; then by (16 - 10) for 6 more: + 0.18."""
         rule = PIDLagrangian(ki=0.5, stats_window_size=100.0)
         state = observed(rule, (4, -60.0))
-        np.testing.assert_allclose([state.before[0], state.multipliers[0]], [5.0, 0.1], rtol=1e-5)
+        np.testing.assert_allclose([state.violation[0], state.value[0]], [5.0, 0.1], rtol=1e-5)
         state = observed(rule, (4, -60.0), (6, -100.0))
-        np.testing.assert_allclose([state.before[0], state.multipliers[0]], [6.0, 0.1 + 0.18], rtol=1e-5)
+        np.testing.assert_allclose([state.violation[0], state.value[0]], [6.0, 0.1 + 0.18], rtol=1e-5)
 
     def test_eta_falls_with_updates(self):
         """Updates without an episode pass the time, too: the third has 0.25 of the rate."""
         rule = PIDLagrangian(ki=Linear(1.0, 0.0, 4.0), stats_window_size=10.0)
         state = observed(rule, (0, 0.0), (0, 0.0), (1, -20.0))
-        np.testing.assert_allclose(state.multipliers, 0.25 * 0.1 * 10, rtol=1e-5)
+        np.testing.assert_allclose(state.value, 0.25 * 0.1 * 10, rtol=1e-5)
 
     def test_never_below_zero(self):
         """Kept by 10 for 100 episodes at eta 1 would be -10; a price that was 0 begins to rise at once."""
         rule = PIDLagrangian(ki=1.0, stats_window_size=100.0)
-        assert observed(rule, (100, 0.0)).sums == 0.0
+        assert observed(rule, (100, 0.0)).integral == 0.0
         state = observed(rule, (100, 0.0), (100, -5000.0))
-        assert state.before > 0
-        np.testing.assert_allclose(state.multipliers, state.before, rtol=1e-6)
+        assert state.violation > 0
+        np.testing.assert_allclose(state.value, state.violation, rtol=1e-6)
 
-    def test_never_above_the_ceiling(self):
+    def test_never_above_the_upper_bound(self):
         rule = PIDLagrangian(ki=1.0, kp=1.0, stats_window_size=100.0, max_multiplier=7.0)
         state = observed(rule, (1000, -1e5))
-        assert (state.sums, state.multipliers) == (7.0, 7.0)
+        assert (state.integral, state.value) == (7.0, 7.0)
         # Nor is there more to be paid back than the ceiling: kept by 10 for a tenth of a window takes 1 off.
-        state = rule.observe(state._replace(level=jnp.zeros(1)), jnp.float32(10), jnp.zeros(1), jnp.array([-10.0]))
-        np.testing.assert_allclose(state.sums, 6.0, rtol=1e-5)
+        state = rule.update(state._replace(mean=jnp.zeros(1)), jnp.float32(10), jnp.zeros(1), jnp.array([-10.0]))
+        np.testing.assert_allclose(state.integral, 6.0, rtol=1e-5)
 
     def test_the_proportional_term(self):
         """Missed by 5: 0.5 * 5 on top of the integral's 0.05 * 0.04 * 5; kept by 5: off, down to 0."""
         rule = PIDLagrangian(ki=0.05, kp=0.5, stats_window_size=100.0)
-        np.testing.assert_allclose(observed(rule, (4, -60.0)).multipliers, 2.5 + 0.01, rtol=1e-5)
-        assert observed(rule, (4, -20.0)).multipliers == 0.0
-        assert observed(rule, (4, -60.0)).sums < 0.011
+        np.testing.assert_allclose(observed(rule, (4, -60.0)).value, 2.5 + 0.01, rtol=1e-5)
+        assert observed(rule, (4, -20.0)).value == 0.0
+        assert observed(rule, (4, -60.0)).integral < 0.011
 
     def test_the_derivative_term(self):
         """From 0 to missed by 5, then by 6: 2 * 5 and 2 * 1; a fall counts nothing."""
         rule = PIDLagrangian(ki=0.0, kd=2.0, stats_window_size=100.0)
-        np.testing.assert_allclose(observed(rule, (4, -60.0)).multipliers, 10.0, rtol=1e-5)
-        np.testing.assert_allclose(observed(rule, (4, -60.0), (6, -100.0)).multipliers, 2.0, rtol=1e-5)
-        assert observed(rule, (4, -60.0), (6, -60.0)).multipliers == 0.0
+        np.testing.assert_allclose(observed(rule, (4, -60.0)).value, 10.0, rtol=1e-5)
+        np.testing.assert_allclose(observed(rule, (4, -60.0), (6, -100.0)).value, 2.0, rtol=1e-5)
+        assert observed(rule, (4, -60.0), (6, -60.0)).value == 0.0
 
     def test_an_update_without_an_episode_keeps_them(self):
         """Short rollouts end few episodes: what was found at the last one holds until the next."""
         rule = PIDLagrangian(ki=0.5, kp=0.5, kd=2.0)
         once, more = observed(rule, (4, -60.0)), observed(rule, (4, -60.0), (0, 0.0), (0, 0.0))
-        assert once.multipliers > 10
-        for name in ("level", "seen", "sums", "before", "multipliers"):
+        assert once.value > 10
+        for name in ("mean", "num_episodes", "integral", "violation", "value"):
             np.testing.assert_array_equal(getattr(once, name), getattr(more, name))
-        assert more.time == 3
+        assert more.num_updates == 3
 
     def test_each_limit_has_its_own(self):
         rule = PIDLagrangian(ki=0.5, stats_window_size=100.0)
         state = observed(rule, (4, -60.0, 400.0), least=(-10.0, 90.0))
-        np.testing.assert_allclose(state.multipliers, [0.1, 0.0], rtol=1e-5)
-        np.testing.assert_allclose(state.before, [5.0, -10.0], rtol=1e-5)
+        np.testing.assert_allclose(state.value, [0.1, 0.0], rtol=1e-5)
+        np.testing.assert_allclose(state.violation, [5.0, -10.0], rtol=1e-5)
 
     @settings(deadline=None)
     @given(st.lists(st.tuples(st.integers(0, 9), st.floats(-50, 50)), max_size=12), st.floats(0, 3), st.floats(0, 3))
     def test_whatever_is_seen(self, batches, proportional, derivative):
         rule = PIDLagrangian(ki=3.0, kp=proportional, kd=derivative, stats_window_size=5.0, max_multiplier=8.0)
         state = observed(rule, *((n, n * each) for n, each in batches))
-        assert 0 <= float(state.multipliers[0]) <= 8
-        assert 0 <= float(state.sums[0]) <= 8
+        assert 0 <= float(state.value[0]) <= 8
+        assert 0 <= float(state.integral[0]) <= 8
         seen = [each for n, each in batches if n]
         if seen:
-            assert min(seen) - 1e-3 <= float(state.level[0]) <= max(seen) + 1e-3
+            assert min(seen) - 1e-3 <= float(state.mean[0]) <= max(seen) + 1e-3
 
 
 class TestMetrics:
@@ -138,18 +138,18 @@ class TestMetrics:
 @pytest.mark.parametrize(
     ("setting", "value", "least"),
     [
-        ("proportional", -1.0, 0),
-        ("derivative", -0.5, 0),
-        ("window", 0.5, 1),
-        ("ceiling", -1.0, 0),
-        ("window", float("nan"), 1),
+        ("kp", -1.0, 0),
+        ("kd", -0.5, 0),
+        ("stats_window_size", 0.5, 1),
+        ("max_multiplier", -1.0, 0),
+        ("stats_window_size", float("nan"), 1),
     ],
 )
-def test_what_cannot_be(setting, value, least):
-    with pytest.raises(lexrl.InputError, match=f"{setting} is {value:g}; it must be {least} or more"):
+def test_settings_out_of_range(setting, value, least):
+    with pytest.raises(lexrl.InputError, match=f"{setting} is {value}; it must be {least} or more"):
         PIDLagrangian(**{setting: value})
 
 
-def test_eta_is_named():
-    with pytest.raises(lexrl.InputError, match="The eta is -1"):
+def test_ki_is_named():
+    with pytest.raises(lexrl.InputError, match="The ki is -1"):
         PIDLagrangian(ki=-1)

@@ -1,5 +1,5 @@
-"""With one objective the lexicographic learners are the ordinary ones, to the last bit; and an objective that is there
-twice changes nothing."""
+"""With one objective the lexicographic algorithms are the ordinary ones, to the last bit; and an objective that is
+there twice changes nothing."""
 
 import equinox as eqx
 import jax
@@ -36,29 +36,29 @@ DQN = {
     "epsilon": "1 to 0.05 in 500",
     "return_scale": 20.0,
 }
-# The dual must have moved too, else it was only idle: the objective settles early.
-EAGER = lexrl.Dual(stats_window_size=5.0, patience=10.0)
+# The objective converges early, else the multipliers would only be idle.
+EAGER = lexrl.Stages(stats_window_size=5.0, patience=10.0)
 
 slow = pytest.mark.slow
 CASES = [
-    pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, dual=EAGER), CART, id="ppo clipped discrete"),
+    pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, stages=EAGER), CART, id="ppo clipped discrete"),
     pytest.param(
         lexrl.PPO(**PPO, surrogate="kl_penalty"),
-        lexrl.LPPO(**PPO, dual=EAGER, surrogate="kl_penalty"),
+        lexrl.LPPO(**PPO, stages=EAGER, surrogate="kl_penalty"),
         CAR,
         id="ppo penalised continuous",
         marks=slow,
     ),
-    pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, dual=EAGER), CAR, id="ppo clipped continuous", marks=slow),
+    pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO, stages=EAGER), CAR, id="ppo clipped continuous", marks=slow),
     pytest.param(
         lexrl.PPO(**PPO, surrogate="kl_penalty"),
-        lexrl.LPPO(**PPO, dual=EAGER, surrogate="kl_penalty"),
+        lexrl.LPPO(**PPO, stages=EAGER, surrogate="kl_penalty"),
         CART,
         id="ppo penalised discrete",
         marks=slow,
     ),
-    pytest.param(lexrl.A2C(**A2C), lexrl.LA2C(**A2C, dual=EAGER), CART, id="a2c discrete"),
-    pytest.param(lexrl.A2C(**A2C), lexrl.LA2C(**A2C, dual=EAGER), CAR, id="a2c continuous", marks=slow),
+    pytest.param(lexrl.A2C(**A2C), lexrl.LA2C(**A2C, stages=EAGER), CART, id="a2c discrete"),
+    pytest.param(lexrl.A2C(**A2C), lexrl.LA2C(**A2C, stages=EAGER), CAR, id="a2c continuous", marks=slow),
     pytest.param(
         lexrl.DQN(**DQN, target_update_interval=56),
         lexrl.LDQN(**DQN, target_update_interval=56, tolerance=0.0),
@@ -113,9 +113,9 @@ def test_the_same_numbers(ordinary, lexicographic, world):
         same(mine.agent, theirs.agent)  # actor, critic, memories, scales
         if isinstance(ordinary, lexrl.PPO):
             same(mine.kappa, theirs.kappa)
-        assert (np.asarray(theirs.dual.seen) > 10).all()
-        assert (np.asarray(theirs.dual.multipliers) == 0).all()
-        assert (np.asarray(mine.agent.time) == UPDATES).all()
+        assert (np.asarray(theirs.stages.num_episodes) > 10).all()
+        assert (np.asarray(theirs.multipliers.value) == 0).all()
+        assert (np.asarray(mine.agent.num_updates) == UPDATES).all()
     same(one.train_states.world, other.train_states.world)
     for name in one.metrics.keys() & other.metrics.keys():  # only told, not learned from: sums may be rounded elsewise
         np.testing.assert_allclose(one.metrics[name], other.metrics[name], rtol=1e-5, atol=1e-6, err_msg=name)
@@ -211,7 +211,7 @@ class TestAnObjectiveTwice:
 
     @pytest.mark.parametrize("multiplier", [0.0, 7.0])
     @pytest.mark.parametrize("name", ["a2c", "ppo"])
-    def test_actor_critics_move_the_same_way(self, name, price):
+    def test_actor_critics_move_the_same_way(self, name, multiplier):
         """The weights make a mean of two equal advantages, whatever they are."""
         shared = {"num_envs": N, "num_steps": T, "networks": TABLES, "learning_rate": 0.3, "critic_learning_rate": 0.1}
         few = {"num_epochs": 2, "num_minibatches": 2}
@@ -221,7 +221,8 @@ class TestAnObjectiveTwice:
         critic = twice(single.agent.critic, double.agent.critic)
         double = double._replace(
             agent=double.agent._replace(critic=critic),
-            dual=double.dual._replace(multipliers=jnp.array([price, 0.0]), settled=jnp.array([True, False])),
+            stages=double.stages._replace(converged=jnp.array([True, False])),
+            multipliers=double.multipliers._replace(value=jnp.array([multiplier, 0.0])),
         )
         for i, (mine, theirs) in enumerate(zip(rollouts(5, 1), rollouts(5, 2), strict=True)):
             single = update(one, single, mine, jax.random.key(i))

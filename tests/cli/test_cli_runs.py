@@ -100,7 +100,7 @@ def test_check(ask):
         (["compare", "one", "stopped"], "is not finished; `lexrl resume stopped` goes on with it"),
         (["compare", "one", "nothing"], "There is no folder 'nothing'"),
         (["evaluate", "stopped"], "is not finished"),
-        (["evaluate", "one", "--episodes", "0"], "0 episodes tell nothing"),
+        (["evaluate", "one", "--episodes", "0"], "evaluation episodes is 0"),
         (["evaluate", "."], "there are runs in it: finite, one, stopped, turned, two"),
         (["resume", "one"], "is finished; look at it with `lexrl evaluate one`"),
         (["watch", "one", "--seed", "9"], "The run has no seed 9; it has 0, 1, 2"),

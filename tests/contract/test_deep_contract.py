@@ -1,7 +1,7 @@
-"""What every network learner promises the loops, whatever its world shows and takes.
+"""What every algorithm with a network promises the loops, whatever the observations and actions are.
 
-Shapes are checked for every kind of world without compiling anything (`jax.eval_shape`); numbers for one kind each,
-and for the others in the slow tests.
+Shapes are checked for every kind of environment without compiling anything (`jax.eval_shape`); numbers for one kind
+each, and for the others in the slow tests.
 """
 
 import dataclasses
@@ -45,6 +45,11 @@ ALGORITHMS = {
     "LPPO": lexrl.LPPO(**ACTOR_CRITIC, **SURROGATE),
     "LA2C": lexrl.LA2C(**ACTOR_CRITIC),
     "LDQN": lexrl.LDQN(**Q_NETWORK),
+    "LPPOSecondOrder": lexrl.LPPOSecondOrder(**ACTOR_CRITIC, **SURROGATE),
+    "LA2CSecondOrder": lexrl.LA2CSecondOrder(**ACTOR_CRITIC),
+    "LPPOAverageReward": lexrl.LPPOAverageReward(**ACTOR_CRITIC, **SURROGATE),
+    "LA2CAverageReward": lexrl.LA2CAverageReward(**ACTOR_CRITIC),
+    "LPPOQCritic": lexrl.LPPOQCritic(**ACTOR_CRITIC, **SURROGATE),
     "Projection": Projection(**ACTOR_CRITIC, **SURROGATE),
     "RCPO": lexrl.RCPO(constraints="two <= 1", **ACTOR_CRITIC),
     "PPOLagrangian": lexrl.PPOLagrangian(constraints="two <= 1", **ACTOR_CRITIC, **SURROGATE),
@@ -59,12 +64,14 @@ ALGORITHMS = {
 CONSTRAINED = ("RCPO", "PPOLagrangian", "VaRAC", "ApproPO", "SingleObjective")
 """For two objectives here: one that is limited, one that is not."""
 Q_NETWORKS = ("DQN", "LDQN", "ApproPO")
-LEXICOGRAPHIC = ("LPPO", "LA2C", "LDQN", "Projection", "Random")
-ACTORS = ("PPO", "A2C", "LPPO", "LA2C", "Projection")
+DISCRETE = (*Q_NETWORKS, "LPPOQCritic")
+"""Need discrete actions."""
+VARIANTS = ("LPPOSecondOrder", "LA2CSecondOrder", "LPPOAverageReward", "LA2CAverageReward", "LPPOQCritic")
+LEXICOGRAPHIC = ("LPPO", "LA2C", "LDQN", *VARIANTS, "Projection", "Random")
 SPACES = {
-    "numbered, discrete": (Discrete(5), Discrete(3)),
+    "discrete, discrete": (Discrete(5), Discrete(3)),
     "vectors, discrete": (Box((3,)), Discrete(3)),
-    "numbered, continuous": (Discrete(5), Box((2,), -1.0, 1.0)),
+    "discrete, continuous": (Discrete(5), Box((2,), -1.0, 1.0)),
     "vectors, continuous": (Box((3,)), Box((2,), -1.0, 1.0)),
     "pictures, discrete": (Box((2, 3), 0.0, 1.0), Discrete(2)),
 }
@@ -74,17 +81,17 @@ def _cases():
     """Every kind of world; and any number of objectives, in one of them."""
     for name in ALGORITHMS:
         for spaces in SPACES:
-            if name in Q_NETWORKS and "continuous" in spaces:
+            if name in DISCRETE and "continuous" in spaces:
                 continue
-            several = (1, 2, 3, 5) if spaces == "numbered, discrete" else (3,)
+            several = (1, 2, 3, 5) if spaces == "discrete, discrete" else (3,)
             for m in several if name in LEXICOGRAPHIC else (2 if name in CONSTRAINED else 1,):
-                seldom = spaces in ("pictures, discrete", "numbered, continuous") and name not in ("LPPO", "LDQN")
+                seldom = spaces in ("pictures, discrete", "discrete, continuous") and name not in ("LPPO", "LDQN")
                 yield pytest.param(name, spaces, m, marks=[pytest.mark.slow] if seldom else [])
 
 
 KEY = jax.random.key(0)
 
-# What learners tell, by name, and whether it is one number per objective. These names are in files that users keep.
+# Metrics by name, and whether it is one number per objective. These names are in files that users keep.
 PRICES = {"return_estimate": True, "threshold": True, "multiplier": True, "gradient_weight": True, "converged": True}
 STEPS = {"surrogate": False, "entropy": False, "value_loss": True, "approx_kl": False}
 LIMITED = {"value_loss": False, "multiplier": True, "violation": True}
@@ -96,6 +103,7 @@ METRICS = {
     "LPPO": STEPS | PRICES,
     "LA2C": STEPS | PRICES,
     "LDQN": FITS | {"num_admissible": True},
+    **dict.fromkeys(VARIANTS, STEPS | PRICES),
     "Projection": {"return_estimate": True, "threshold": True, "gradient_weight": True, "converged": True, "entropy": False,
                    "value_loss": True, "approx_kl": False},
     "RCPO": STEPS | LIMITED,
@@ -177,8 +185,8 @@ def test_shapes(name, spaces, m):
         action = jax.eval_shape(functools.partial(algorithm.act, greedy=greedy), state, obs, KEY)
         if isinstance(spec.action_space, Discrete):
             assert (action.shape, action.dtype) == ((), jnp.int32)
-            chances = jax.eval_shape(functools.partial(algorithm.probabilities, greedy=greedy), state, obs)
-            assert chances.shape == (spec.action_space.n,)
+            probabilities = jax.eval_shape(functools.partial(algorithm.probabilities, greedy=greedy), state, obs)
+            assert probabilities.shape == (spec.action_space.n,)
         else:
             assert (action.shape, action.dtype) == (spec.action_space.shape, jnp.float32)
 
@@ -210,21 +218,24 @@ def lifted(algorithm):
 
 SEEDS = jax.random.wrap_key_data(jnp.stack([jax.random.key_data(jax.random.key(seed)) for seed in (1, 2, 1)]))
 FIRST = {
-    "PPO": ("vectors, continuous", 1), "A2C": ("numbered, discrete", 1), "DQN": ("vectors, discrete", 1),
-    "LPPO": ("numbered, discrete", 3), "LA2C": ("vectors, continuous", 2), "LDQN": ("numbered, discrete", 5),
+    "PPO": ("vectors, continuous", 1), "A2C": ("discrete, discrete", 1), "DQN": ("vectors, discrete", 1),
+    "LPPO": ("discrete, discrete", 3), "LA2C": ("vectors, continuous", 2), "LDQN": ("discrete, discrete", 5),
     "Projection": ("vectors, discrete", 3), "Random": ("vectors, continuous", 2),
-    "RCPO": ("numbered, discrete", 2), "PPOLagrangian": ("vectors, discrete", 2), "VaRAC": ("numbered, discrete", 2),
-    "ApproPO": ("numbered, discrete", 2), "SingleObjective": ("numbered, discrete", 2),
+    "LPPOSecondOrder": ("discrete, discrete", 2), "LA2CSecondOrder": ("discrete, discrete", 2),
+    "LPPOAverageReward": ("discrete, discrete", 2), "LA2CAverageReward": ("discrete, discrete", 2),
+    "LPPOQCritic": ("discrete, discrete", 2),
+    "RCPO": ("discrete, discrete", 2), "PPOLagrangian": ("vectors, discrete", 2), "VaRAC": ("discrete, discrete", 2),
+    "ApproPO": ("discrete, discrete", 2), "SingleObjective": ("discrete, discrete", 2),
 }  # fmt: skip
 SECOND = {
-    "PPO": ("numbered, discrete", 1), "A2C": ("vectors, continuous", 1), "DQN": ("pictures, discrete", 1),
-    "LPPO": ("vectors, continuous", 5), "LA2C": ("numbered, discrete", 5), "LDQN": ("vectors, discrete", 1),
-    "Projection": ("numbered, continuous", 5), "Random": ("numbered, discrete", 1),
+    "PPO": ("discrete, discrete", 1), "A2C": ("vectors, continuous", 1), "DQN": ("pictures, discrete", 1),
+    "LPPO": ("vectors, continuous", 5), "LA2C": ("discrete, discrete", 5), "LDQN": ("vectors, discrete", 1),
+    "Projection": ("discrete, continuous", 5), "Random": ("discrete, discrete", 1),
     "RCPO": ("vectors, continuous", 2), "PPOLagrangian": ("vectors, continuous", 2), "VaRAC": ("pictures, discrete", 2),
     "ApproPO": ("vectors, discrete", 2),
 }  # fmt: skip
-THIRD = {"LPPO": ("pictures, discrete", 1), "LA2C": ("numbered, continuous", 1), "Projection": ("vectors, discrete", 1)}
-SLOW = ("PPO", "LPPO", "LA2C", "LDQN", "PPOLagrangian", "RCPO")
+THIRD = {"LPPO": ("pictures, discrete", 1), "LA2C": ("discrete, continuous", 1), "Projection": ("vectors, discrete", 1)}
+SLOW = ("PPO", "LPPO", "LA2C", "LDQN", "PPOLagrangian", "RCPO", *VARIANTS)
 """Cousins of others here, or at work in the tests of the loops: much compiling for little news."""
 RUNS = [
     pytest.param(name, *FIRST[name], id=name, marks=[pytest.mark.slow] if name in SLOW else []) for name in ALGORITHMS
@@ -297,9 +308,11 @@ class TestNumbers:
                 if name == "Random":
                     assert (np.abs(actions) <= 1).all()
         if name in Q_NETWORKS:  # greedy: one of the best actions, so that ties are not broken by their number
-            chances = np.asarray(jax.vmap(lambda seen: ALGORITHMS[name].probabilities(state, seen, greedy=True))(obs))
-            np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-6)
-            assert (np.take_along_axis(chances, best.T, axis=1) > 0).all()
+            probabilities = np.asarray(
+                jax.vmap(lambda seen: ALGORITHMS[name].probabilities(state, seen, greedy=True))(obs)
+            )
+            np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
+            assert (np.take_along_axis(probabilities, best.T, axis=1) > 0).all()
         elif name != "Random":
             assert (best == best[:1]).all()
         if name not in Q_NETWORKS:  # epsilon is small there
@@ -316,7 +329,7 @@ class TestNumbers:
 
 # Numbers are data.
 
-VALUES = {
+VALUES: dict = {
     "gamma": (0.0, 0.5, 1.0),
     "learning_rate": (0.0, 0.1, "0.2"),
     "critic_learning_rate": (0.0, 1),
@@ -331,9 +344,9 @@ VALUES = {
     "kappa": (0.1, 5.0),
 }
 OWN = {"ApproPO": 4, "SingleObjective": 0}
-"""Values to try for those whose other settings are inside a learner of theirs; else 7 or more."""
+"""How many values there are for those whose other settings are inside another algorithm; else 7 or more."""
 IDLE = ("tolerance", "kl_target", "epsilon", "clip_range")
-"""What need not show in a state after an update: nothing has settled, the ratio is near 1, act alone uses it."""
+"""What need not show in a state after an update: nothing has converged, the ratio is near 1, act alone uses it."""
 
 
 @pytest.mark.parametrize(
@@ -377,12 +390,12 @@ SIZES = {
     "use_bias": False,
     "surrogate": "kl_penalty",
     "return_estimate": "critic",
-    "average": True,
     "discounted_states": True,
     "normalize_advantage": False,
     "networks": lexrl.Networks(hidden_sizes=(5,)),
-    "dual": lexrl.Dual(second_order=True),
-    "measure": "cvar",
+    "stages": lexrl.Stages(sequential=True),
+    "multipliers": lexrl.Multipliers(normalize_violation=False),
+    "risk_measure": "cvar",
     "episodes_per_update": 2,
     "mixture_size": 5,
     "objective": "one",
@@ -390,12 +403,39 @@ SIZES = {
 }
 
 
+INSIDE = {
+    "update_tolerance": "has tests of its own: None by default",
+    "constraints": "tests of constraints",
+    "chance_constraints": "tests of constraints",
+    "lagrangian": "every number of it is tried as a leaf",
+    "target_set": "tests of ApproPO",
+    "oracle": "an algorithm",
+    "double_q": "test_double",
+    "optimiser": "every number of it is tried as a leaf",
+}
+"""Settings that are neither a plain number nor a size, and why they are not tried here."""
+OWN_SIZES = {"LPPOAverageReward": {"return_estimate": "surrogate"}}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_setting_is_listed(name):
+    """A setting that this file does not know is an error: it would not be tested."""
+    settings = {field.name for field in dataclasses.fields(ALGORITHMS[name])}
+    assert settings <= VALUES.keys() | SIZES.keys() | INSIDE.keys()
+
+
+def test_nothing_is_listed_that_does_not_exist():
+    """So a renamed setting cannot silently lose its test."""
+    known = {field.name for algorithm in ALGORITHMS.values() for field in dataclasses.fields(algorithm)}
+    assert VALUES.keys() | SIZES.keys() | INSIDE.keys() <= known
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_sizes_and_kinds_shape_the_program(name):
     """A program is looked up by the structure; and whatever has another one is another program."""
     algorithm = ALGORITHMS[name]
     usual, tried = jax.tree.structure(algorithm), 0
-    for setting, value in SIZES.items():
+    for setting, value in (SIZES | OWN_SIZES.get(name, {})).items():
         if setting in {field.name for field in dataclasses.fields(algorithm)}:
             assert jax.tree.structure(dataclasses.replace(algorithm, **{setting: value})) != usual, setting
             tried += 1
@@ -410,6 +450,6 @@ def test_another_size_compiles_once():
     before = learn._cache_size()
     other = dataclasses.replace(algorithm, networks=lexrl.Networks(hidden_sizes=()))
     for rate in (0.1, 0.2):
-        changed = lifted(dataclasses.replace(other, rate=rate))
+        changed = lifted(dataclasses.replace(other, learning_rate=rate))
         learn(changed, begin(changed, SEEDS, spec), rollout_of(spec), SEEDS)
     assert learn._cache_size() == before + 1

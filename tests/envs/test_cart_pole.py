@@ -8,7 +8,7 @@ import pytest
 
 from lexrl.envs import CartPole
 from lexrl.errors import InputError
-from lexrl.types import Box, Discrete, Spec
+from lexrl.types import Box, Discrete, EnvSpec
 
 KEY = jax.random.key(0)
 LEAN = 12 * np.pi / 180
@@ -38,10 +38,10 @@ def ours():
 
 
 def test_spec():
-    assert CartPole().spec == Spec(Box((4,)), Discrete(2), ("reward",), 500)
+    assert CartPole().spec == EnvSpec(Box((4,)), Discrete(2), ("reward",), 500)
     assert gymnasium.spec("CartPole-v1").max_episode_steps == 500
     assert CartPole(max_episode_steps=7).spec.max_episode_steps == 7
-    with pytest.raises(InputError, match="An episode of 0 steps cannot be"):
+    with pytest.raises(InputError, match="max_episode_steps is 0; it must be 1 or more"):
         CartPole(max_episode_steps=0)
 
 

@@ -106,27 +106,27 @@ def test_cosine_and_sine_instead_of_the_angle():
 
 
 def test_its_names_and_length(world):
-    assert world.spec.objectives == ("reward", "cost")
+    assert world.spec.signals == ("reward", "cost")
     assert world.spec.max_episode_steps == 300
 
 
 def test_an_episode_needs_a_step():
-    with pytest.raises(InputError, match="max_steps must be 1 or more"):
+    with pytest.raises(InputError, match="max_episode_steps is 0; it must be 1 or more"):
         CartSafe(max_episode_steps=0)
 
 
 def test_a_table_is_no_place_for_it():
-    with pytest.raises(InputError, match="needs numbered observations"):
+    with pytest.raises(InputError, match="needs discrete observations"):
         lexrl.train(lexrl.QLearning(), CartSafe(), "min cost > max reward", seeds=1, total_timesteps=10)
 
 
 class TestEffort:
     """The third signal, and what must be seen for it."""
 
-    @pytest.mark.parametrize("trigonometric", [False, True])
+    @pytest.mark.parametrize("observe_cos_sin", [False, True])
     def test_it_counts_changes_of_direction(self, observe_cos_sin):
         world = CartSafe(effort_signal=True, observe_cos_sin=observe_cos_sin)
-        assert world.spec.objectives == ("reward", "cost", "effort")
+        assert world.spec.signals == ("reward", "cost", "effort")
         assert world.spec.observation_space == Box((6 if observe_cos_sin else 5,))
         step = jax.jit(world.step)
         state, seen = world.reset(jax.random.key(0))

@@ -9,7 +9,7 @@ import pytest
 
 import lexrl
 from lexrl.runs import plan
-from lexrl.types import Box, Discrete, Spec, Step
+from lexrl.types import Box, Discrete, EnvSpec, Step
 
 ORDER = "max reward > min cost"
 
@@ -24,7 +24,7 @@ class Told(eqx.Module):
 
     @property
     def spec(self):
-        return Spec(self.get("observation", Box((2,))), self.get("action", Discrete(2)), ("reward", "cost"), 9)
+        return EnvSpec(self.get("observation", Box((2,))), self.get("action", Discrete(2)), ("reward", "cost"), 9)
 
     def reset(self, key):
         return self.get("first_state", lambda: jnp.int32(0))(), self.get("first", lambda: jnp.zeros(2))()
@@ -59,36 +59,49 @@ def discrete_observations(obs):
 SAID = {
     "the first observation's shape": (
         {"first": lambda: jnp.zeros(3)},
-        ("A reset shows float32[3]", "Box(shape=(2,)", "which is float[2]", "change one"),
+        ("A reset returns the observation float32[3]", "Box(shape=(2,)", "which is float[2]", "change one"),
     ),
     "an observation's shape": (
         {"obs": lambda: jnp.zeros((2, 1))},
-        ("A step shows float32[2,1]", "which is float[2]", "change one"),
+        ("A step returns the observation float32[2,1]", "which is float[2]", "change one"),
     ),
-    "whole numbers for a box": ({"obs": lambda: jnp.zeros(2, jnp.int32)}, ("A step shows int32[2]", "float[2]")),
+    "whole numbers for a box": (
+        {"obs": lambda: jnp.zeros(2, jnp.int32)},
+        ("A step returns the observation int32[2]", "float[2]"),
+    ),
     "a float for a number": (
         discrete_observations(jnp.float32(1)),
-        ("A step shows float32[]", "Discrete(n=3)", "integer[]"),
+        ("A step returns the observation float32[]", "Discrete(n=3)", "integer[]"),
     ),
-    "a vector for a number": (discrete_observations(jnp.zeros(3, jnp.int32)), ("A step shows int32[3]", "integer[]")),
+    "a vector for a number": (
+        discrete_observations(jnp.zeros(3, jnp.int32)),
+        ("A step returns the observation int32[3]", "integer[]"),
+    ),
     "too few signals": (
         {"signals": lambda: jnp.zeros(1)},
-        ("A step pays float32[1]", "signals are reward, cost; pay float[2]", "one number for each"),
+        (
+            "A step returns the signals float32[1]",
+            "the spec names reward, cost; return float[2]",
+            "one number for each",
+        ),
     ),
-    "signals in a matrix": ({"signals": lambda: jnp.zeros((1, 2))}, ("A step pays float32[1,2]", "float[2]")),
-    "a single signal": ({"signals": lambda: jnp.float32(0)}, ("A step pays float32[]", "float[2]")),
+    "signals in a matrix": (
+        {"signals": lambda: jnp.zeros((1, 2))},
+        ("A step returns the signals float32[1,2]", "float[2]"),
+    ),
+    "a single signal": ({"signals": lambda: jnp.float32(0)}, ("A step returns the signals float32[]", "float[2]")),
     "a discount for each signal": (
         {"discount": lambda: jnp.ones(2)},
         ("discount is float32[2]", "a single number", "try jnp.where"),
     ),
-    "no step": ({"answer": lambda *parts: parts}, ("A step answers with tuple", "Step(state, obs, signals, discount)")),
+    "no step": ({"answer": lambda *parts: parts}, ("A step returns a tuple", "Step(state, obs, signals, discount)")),
 }
 STATES = {
     "another type": ({"state": lambda: jnp.float32(0)}, ("state is int32[] after a reset", "float32[] after a step")),
     "another shape": ({"state": lambda: jnp.zeros(2, jnp.int32)}, ("state is int32[]", "int32[2] after a step")),
     "a part more": (
         {"state": lambda: {"a": jnp.int32(0), "b": jnp.int32(0)}, "first_state": lambda: {"a": jnp.int32(0)}},
-        ("state['b'] is nothing after a reset", "int32[] after a step", "convert"),
+        ("state['b'] is missing after a reset", "int32[] after a step", "convert"),
     ),
 }
 
@@ -146,5 +159,5 @@ def test_what_fits_passes(given):
     ],
 )
 def test_our_own_worlds_pass(world):
-    order = " > ".join(f"max {name}" for name in world.spec.objectives)
+    order = " > ".join(f"max {name}" for name in world.spec.signals)
     plan(lexrl.LPPO(), world, order, 1, 100)

@@ -29,7 +29,7 @@ P = np.array(
 )
 # What a step pays tells all about it: R[m, s, a, s'] = 100 m + 10 s + a + s' / 8, exact in single precision.
 R = np.fromfunction(lambda m, s, a, t: 100 * m + 10 * s + a + t / 8, (2, 3, 2, 3))
-PROCESS = MOMDP.from_arrays(P, R, [0.5, 0.9], terminal=[2], initial=[0.25, 0.75, 0.0], objectives=["cost", "gain"])
+PROCESS = MOMDP.from_arrays(P, R, [0.5, 0.9], terminal=[2], initial=[0.25, 0.75, 0.0], signals=["cost", "gain"])
 
 
 @partial(jax.jit, static_argnums=0)
@@ -78,7 +78,7 @@ def give_back(process, **changes):
 
 def agree(back, process):
     """The same process; probabilities up to a few roundings."""
-    assert back.objectives == process.objectives
+    assert back.signals == process.signals
     np.testing.assert_allclose(back.transitions.toarray(), process.transitions.toarray(), rtol=0, atol=2e-15)
     np.testing.assert_array_equal(back.transitions.indices, process.transitions.indices)
     np.testing.assert_array_equal(back.outcome_rewards, process.outcome_rewards)
@@ -133,7 +133,7 @@ class TestSuccessors:
         agree(lexrl.FiniteEnv(process).momdp(0.9), process)
 
 
-class TestLotteries:
+class TestAliasTables:
     """Draws by Walker's alias method: the tables stand for the probabilities, and nothing impossible is ever drawn."""
 
     TOP = float(np.nextafter(np.float32(1), np.float32(0)))
@@ -142,8 +142,8 @@ class TestLotteries:
     @given(st.lists(st.integers(0, 5), min_size=1, max_size=30).filter(any), st.floats(1e-3, 1e3))
     def test_the_tables_stand_for_the_probabilities(self, weights, scale):
         probability = np.array(weights) / np.sum(weights)
-        table = finite._lottery(scale * probability[None])
-        np.testing.assert_allclose(finite._chances(table)[0], probability, rtol=0, atol=1e-14)
+        table = finite._alias_table(scale * probability[None])
+        np.testing.assert_allclose(finite._probabilities(table)[0], probability, rtol=0, atol=1e-14)
         keep, refers = table[0].T
         assert ((keep >= 0) & (keep <= 1 + 1e-12)).all()
         # What may be drawn: a slot that is sometimes kept, and one that another refers to and sometimes yields to.
@@ -154,10 +154,10 @@ class TestLotteries:
     @given(seed=st.integers(0, 10**6), rows=st.integers(1, 9), n=st.integers(1, 60), spread=st.floats(0.05, 5))
     def test_many_rows_at_once(self, seed, rows, n, spread):
         probability = np.random.default_rng(seed).dirichlet(np.full(n, spread), rows)
-        table = finite._lottery(probability)
-        np.testing.assert_allclose(finite._chances(table), probability, rtol=0, atol=1e-13)
+        table = finite._alias_table(probability)
+        np.testing.assert_allclose(finite._probabilities(table), probability, rtol=0, atol=1e-13)
         for one, row in zip(table, probability, strict=True):
-            np.testing.assert_array_equal(finite._lottery(row[None])[0], one)
+            np.testing.assert_array_equal(finite._alias_table(row[None])[0], one)
 
     @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 33, 100, 1000])
     def test_the_smallest_and_the_largest_draws_stay_inside(self, n):
@@ -167,7 +167,9 @@ class TestLotteries:
         for seed in range(4):
             row = np.random.default_rng(seed).dirichlet(np.ones(n))
             for probability in (row, np.full(n, 1 / n), np.concatenate([[0.0], row, [0.0, 0.0]])):
-                slots = np.asarray(drawn(jnp.asarray(finite._lottery(probability[None])[0], jnp.float32), which, keeps))
+                slots = np.asarray(
+                    drawn(jnp.asarray(finite._alias_table(probability[None])[0], jnp.float32), which, keeps)
+                )
                 assert (slots >= 0).all()
                 assert (slots < len(probability)).all()
                 assert (probability[slots] > 0).all()
@@ -176,7 +178,7 @@ class TestLotteries:
         probability = np.array([0.02, 0.5, 0.0, 0.3, 0.18])
         even = (np.arange(1000, dtype=np.float32) + 0.5) / 1000
         which, keeps = (draw.ravel() for draw in np.meshgrid(even, even))
-        table = jnp.asarray(finite._lottery(probability[None])[0], jnp.float32)
+        table = jnp.asarray(finite._alias_table(probability[None])[0], jnp.float32)
         share = np.bincount(drawn(table, which, keeps), minlength=5) / 1e6
         np.testing.assert_allclose(share, probability, atol=1e-3)
         assert share[2] == 0
@@ -291,7 +293,7 @@ class TestTheProcessBack:
             tie_fraction=0.3,
             episodic=episodic,
         )
-        give_back(process, noise=noise)
+        give_back(process, reward_noise=noise)
 
     def test_what_is_worth_the_same(self):
         process = MOMDP.random(9, 20, 3, 2, gamma=0.95, tie_fraction=0.5)
@@ -313,11 +315,11 @@ class TestTheWorld:
     def test_the_spec(self):
         spec = lexrl.FiniteEnv(PROCESS, max_episode_steps=7).spec
         assert (spec.observation_space, spec.action_space) == (Discrete(3), Discrete(2))
-        assert (spec.objectives, spec.max_episode_steps) == (("cost", "gain"), 7)
+        assert (spec.signals, spec.max_episode_steps) == (("cost", "gain"), 7)
 
-    @pytest.mark.parametrize("max_steps", [0, -3])
+    @pytest.mark.parametrize("max_episode_steps", [0, -3])
     def test_no_steps(self, max_episode_steps):
-        with pytest.raises(lexrl.InputError, match="max_steps must be 1 or more"):
+        with pytest.raises(lexrl.InputError, match=f"max_episode_steps is {max_episode_steps}; it must be 1 or more"):
             lexrl.FiniteEnv(PROCESS, max_episode_steps=max_episode_steps)
 
     @pytest.mark.parametrize("noise", [-0.1, float("nan")])
@@ -329,7 +331,7 @@ class TestTheWorld:
         world = lexrl.random_env(3, num_states=9, num_actions=2, num_signals=3, num_successors=4, tie_fraction=0.5)
         spec = world.spec
         assert (spec.observation_space, spec.action_space, spec.max_episode_steps) == (Discrete(9), Discrete(2), 100)
-        assert spec.objectives == ("signal_1", "signal_2", "signal_3")
+        assert spec.signals == ("signal_1", "signal_2", "signal_3")
         assert world.reward_noise == 0.2
         agree(world.momdp(0.9), MOMDP.random(3, 9, 2, 3, num_successors=4, tie_fraction=0.5))
         assert not world.terminal.any()
@@ -339,14 +341,16 @@ class TestTheWorld:
 
     def test_random_world_has_the_sizes_of_the_paper(self):
         spec = lexrl.random_env().spec
-        assert (spec.observation_space, spec.action_space, len(spec.objectives)) == (Discrete(256), Discrete(4), 2)
+        assert (spec.observation_space, spec.action_space, len(spec.signals)) == (Discrete(256), Discrete(4), 2)
 
 
 class TestCompany:
-    @pytest.mark.parametrize("other", [{"states": 5}, {"actions": 2}, {"objectives": 3}, {"max_episode_steps": 7}])
+    @pytest.mark.parametrize(
+        "other", [{"num_states": 5}, {"num_actions": 2}, {"num_signals": 3}, {"max_episode_steps": 7}]
+    )
     def test_worlds_of_different_kinds(self, other):
-        size = {"states": 6, "actions": 3, "objectives": 2, "successors": 2, "max_episode_steps": 9}
-        with pytest.raises(lexrl.InputError, match="worlds of one kind"):
+        size = {"num_states": 6, "num_actions": 3, "num_signals": 2, "num_successors": 2, "max_episode_steps": 9}
+        with pytest.raises(lexrl.InputError, match="environments of one kind"):
             per_seed([lexrl.random_env(**size), lexrl.random_env(**(size | other))])
 
     def test_no_worlds(self):
@@ -355,5 +359,5 @@ class TestCompany:
 
     def test_worlds_of_different_classes(self):
         grid = lexrl.GridNav.generate(3)
-        with pytest.raises(lexrl.InputError, match="worlds of one kind"):
+        with pytest.raises(lexrl.InputError, match="environments of one kind"):
             per_seed([grid, lexrl.FiniteEnv(grid.momdp(), max_episode_steps=grid.max_episode_steps)])

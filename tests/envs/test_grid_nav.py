@@ -148,7 +148,7 @@ class TestByHand:
 
     def test_the_finite_process(self):
         process = self.world(slip_probability=0.2).momdp((0.9, 0.8))
-        assert process.objectives == ("reward", "cost")
+        assert process.signals == ("reward", "cost")
         assert process.gamma.tolist() == [0.9, 0.8]
         assert np.flatnonzero(process.terminal).tolist() == [1]
         assert process.initial.tolist() == [0] * 8 + [1]
@@ -181,8 +181,8 @@ class TestByHand:
 class TestMaps:
     @settings(max_examples=40, deadline=None)
     @given(size=st.integers(3, 30), seed=st.integers(0, 2**32 - 1), obstacle_density=st.floats(0, 1))
-    def test_the_map_follows_from_its_seed(self, size, seed, density):
-        one, other = (lexrl.GridNav.generate(size, map_seed=seed, obstacle_density=density) for _ in range(2))
+    def test_the_map_follows_from_its_seed(self, size, seed, obstacle_density):
+        one, other = (lexrl.GridNav.generate(size, map_seed=seed, obstacle_density=obstacle_density) for _ in range(2))
         np.testing.assert_array_equal(one.obstacles, other.obstacles)
         assert one.goal == other.goal
         assert 0 <= one.goal < size
@@ -225,7 +225,7 @@ class TestWhatIsSeen:
         world = lexrl.GridNav.generate(6, max_episode_steps=17)
         assert world.spec.observation_space == Discrete(36)
         assert world.spec.action_space == Discrete(4)
-        assert world.spec.objectives == ("reward", "cost")
+        assert world.spec.signals == ("reward", "cost")
         assert world.spec.max_episode_steps == 17
 
     def test_defaults_are_those_of_the_experiments(self):
@@ -259,7 +259,7 @@ class TestWhatIsSeen:
 class TestComplaints:
     @pytest.mark.parametrize("size", [2, 1, 0, -4])
     def test_size(self, size):
-        with pytest.raises(lexrl.InputError, match=f"size {size} has no room.*size 3 or more"):
+        with pytest.raises(lexrl.InputError, match=f"size {size} has no room.*size must be 3 or more"):
             lexrl.GridNav.generate(size)
 
     @pytest.mark.parametrize(
@@ -276,5 +276,5 @@ class TestComplaints:
             lexrl.GridNav.generate(5, **wrong)
 
     def test_length(self):
-        with pytest.raises(lexrl.InputError, match="max_steps must be 1 or more"):
+        with pytest.raises(lexrl.InputError, match="max_episode_steps is 0; it must be 1 or more"):
             lexrl.GridNav.generate(5, max_episode_steps=0)

@@ -16,7 +16,7 @@ from lexrl.errors import InputError
 from lexrl.loops import host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
-from lexrl.types import Box, Discrete, Spec, Transition
+from lexrl.types import Box, Discrete, EnvSpec, Transition
 
 ORDER = parse("max reward")
 KEYS = jax.random.split(jax.random.key(0), 1)
@@ -29,8 +29,8 @@ def unasked():
 
 def alone(world):
     """One environment after its reset, and what it shows."""
-    crowd = world.crowd(1)
-    return crowd, crowd.reset(np.array([True]), lambda: KEYS)
+    envs = world.batched(1)
+    return envs, envs.reset(np.array([True]), lambda: KEYS)
 
 
 class Corridor(gymnasium.Env):
@@ -127,9 +127,9 @@ class TestEnds:
     def test_the_time_limit_is_the_loops(self):
         """It is lifted from the environment, so a longer one can be asked for."""
         world = GymEnv("Pendulum-v1", max_episode_steps=300)
-        crowd, _ = alone(world)
-        assert not any(crowd.step(np.zeros((1, 1), np.float32), unasked).cut for _ in range(299))
-        crowd.close()
+        envs, _ = alone(world)
+        assert not any(envs.step(np.zeros((1, 1), np.float32), unasked).truncated for _ in range(299))
+        envs.close()
 
     @pytest.mark.parametrize(("settings", "worth"), [({"cut": 1}, 2.0), ({"end": 1}, 1.0)])
     def test_what_is_learned(self, settings, worth):
@@ -196,11 +196,11 @@ class TestEnvironments:
     def test_an_episode_is_decided_by_its_seed(self):
         """As the environment itself plays it, whatever was played before."""
         world = GymEnv("CartPole-v1")
-        crowd, played = world.crowd(1), []
+        envs, played = world.batched(1), []
         for _ in range(2):
-            first = crowd.reset(np.array([True]), lambda: KEYS)[0]
-            played.append([first] + [crowd.step(np.array([action]), unasked).obs[0] for action in (0, 1, 1)])
-        crowd.close()
+            first = envs.reset(np.array([True]), lambda: KEYS)[0]
+            played.append([first] + [envs.step(np.array([action]), unasked).obs[0] for action in (0, 1, 1)])
+        envs.close()
         np.testing.assert_array_equal(played[0], played[1])
         env = gymnasium.make("CartPole-v1")
         first, _ = env.reset(seed=int(jax.random.bits(KEYS[0])))
@@ -210,25 +210,25 @@ class TestEnvironments:
 class TestSpaces:
     def test_of_registered_ones(self):
         cart = GymEnv("CartPole-v1").spec
-        assert cart == Spec(cart.observation, Discrete(2), ("reward",), 500)
-        assert cart.observation.shape == (4,)
+        assert cart == EnvSpec(cart.observation_space, Discrete(2), ("reward",), 500)
+        assert cart.observation_space.shape == (4,)
         pendulum = GymEnv("Pendulum-v1", max_episode_steps=50).spec
-        assert pendulum == Spec(Box((3,), -8.0, 8.0), Box((1,), -2.0, 2.0), ("reward",), 50)
+        assert pendulum == EnvSpec(Box((3,), -8.0, 8.0), Box((1,), -2.0, 2.0), ("reward",), 50)
         assert GymEnv("FrozenLake-v1").spec[:2] == (Discrete(16), Discrete(4))
 
     def test_actions_stay_in_their_own_bounds(self):
         box = spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([1.0, 5.0], np.float32))
         world, made = corridor(action=box)
         assert world.spec.action_space == Box((2,), -1.0, 5.0)
-        crowd, _ = alone(world)
-        crowd.step(np.array([[3.0, -2.0]], np.float32), unasked)
+        envs, _ = alone(world)
+        envs.step(np.array([[3.0, -2.0]], np.float32), unasked)
         assert made[-1].actions[0].tolist() == [1.0, 0.0]
 
     def test_numbers_that_do_not_begin_at_0_are_shifted(self):
         world, made = corridor(observation=spaces.Discrete(3, start=5), action=spaces.Discrete(2, start=-1), shown=6)
         assert world.spec[:2] == (Discrete(3), Discrete(2))
-        crowd, first = alone(world)
-        assert first.tolist() == crowd.step(np.array([1]), unasked).obs.tolist() == [1]
+        envs, first = alone(world)
+        assert first.tolist() == envs.step(np.array([1]), unasked).obs.tolist() == [1]
         assert made[-1].actions == [0]
 
     @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ class TestSpaces:
     def test_whole_numbers_can_be_numbered(self, space, shown, size, number):
         world = GymEnv(lambda: Corridor(observation=space, shown=shown), 8, discrete_observations=True)
         assert world.spec.observation_space == Discrete(size)
-        crowd, first = alone(world)
-        assert first.tolist() == crowd.step(np.array([0]), unasked).obs.tolist() == [number]
+        envs, first = alone(world)
+        assert first.tolist() == envs.step(np.array([0]), unasked).obs.tolist() == [number]
         assert first.dtype == np.int32
 
     def test_each_number_once(self):
@@ -257,7 +257,7 @@ class TestSpaces:
             lambda: Corridor(observation=space, shown=(0, np.zeros(2, np.int8))), 8, discrete_observations=True
         )
         seen = [(a, np.array([b, c])) for a in range(3) for b in (-1, 0, 1) for c in (-1, 0, 1)]
-        assert world.face.view.together(seen).tolist() == list(range(27))
+        assert world.interface.observations.stack(seen).tolist() == list(range(27))
 
     def test_what_can_be_flattened_is(self):
         space = spaces.Dict(a=spaces.Discrete(3), b=spaces.Box(-1.0, 2.0, (2,), np.float32))
@@ -275,8 +275,8 @@ class TestSpaces:
             (spaces.Box(0.0, 1.0, (1,), np.float64), np.ones(1), np.float32),
         ):
             world, _ = corridor(observation=space, shown=shown)
-            crowd, obs = alone(world)
-            assert obs.dtype == crowd.step(np.array([0]), unasked).obs.dtype == kind
+            envs, obs = alone(world)
+            assert obs.dtype == envs.step(np.array([0]), unasked).obs.dtype == kind
 
 
 class TestRefused:
@@ -303,8 +303,11 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("settings", "sentence"),
         [
-            ({"shown": np.zeros(2)}, r"A reset shows float32\[2\], but the spec says Box\(shape=\(1,\)"),
-            ({"shown": 0.0}, r"A reset shows float32\[\]"),
+            (
+                {"shown": np.zeros(2)},
+                r"A reset returns .* float32\[2\], but the spec says Box\(shape=\(1,\)",
+            ),
+            ({"shown": 0.0}, r"A reset returns the observation float32\[\]"),
             ({"reward": np.zeros(2)}, "The order names 'reward', but the signals here are 'reward_1', 'reward_2'"),
         ],
     )
@@ -315,8 +318,8 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("space", "part"),
         [
-            (spaces.Box(0.0, 1.0, (2,), np.float32), "not whole numbers"),
-            (spaces.Box(0, 255, (9, 9), np.uint8), "more than 10,000,000"),
+            (spaces.Box(0.0, 1.0, (2,), np.float32), "which are not integers"),
+            (spaces.Box(0, 255, (9, 9), np.uint8), "more than the 10,000,000"),
         ],
     )
     def test_what_cannot_be_numbered(self, space, part):
@@ -335,11 +338,11 @@ class TestRefused:
             GymEnv("mo-nothing-v0")
 
     def test_lengths(self):
-        with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
+        with pytest.raises(InputError, match="no time limit of its own; give max_episode_steps"):
             GymEnv("Blackjack-v1")
-        with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
+        with pytest.raises(InputError, match="no time limit of its own; give max_episode_steps"):
             GymEnv(Corridor)
-        with pytest.raises(InputError, match="An episode of 0 steps cannot be"):
+        with pytest.raises(InputError, match="max_episode_steps is 0; it must be 1 or more"):
             GymEnv("CartPole-v1", max_episode_steps=0)
 
     def test_steps_of_another_length(self):
@@ -347,5 +350,5 @@ class TestRefused:
             def step(self, action):
                 return super().step(action)[:4]
 
-        with pytest.raises(InputError, match="A step answers with 4 values"):
+        with pytest.raises(InputError, match="A step returns 4 values"):
             GymEnv(Short, 8)

@@ -13,7 +13,7 @@ import lexrl
 from lexrl.envs import GymEnv, GymVectorEnv
 from lexrl.momdp import from_outcomes
 from lexrl.networks import Optimiser
-from lexrl.types import Box, Discrete, Spec
+from lexrl.types import Box, Discrete, EnvSpec
 
 mo = pytest.importorskip("mo_gymnasium")
 
@@ -46,7 +46,7 @@ def explored(world, put, rolls=((1.0, 0.5),)):
     env = world.make().unwrapped
     n, a = world.spec.observation_space.n, world.spec.action_space.n
     first, _ = env.reset(seed=0)
-    known, queue, entries, paid = {world.face.view.show(first)}, [first], [], []
+    known, queue, entries, paid = {world.interface.observations.convert(first)}, [first], [], []
     while queue:
         here = queue.pop()
         for action in range(a):
@@ -54,16 +54,18 @@ def explored(world, put, rolls=((1.0, 0.5),)):
                 put(env, here)
                 env.np_random = Dice(roll)
                 there, reward, ended, _, _ = env.step(action)
-                number = n if ended else int(world.face.view.show(there))
-                entries.append((world.face.view.show(here) * a + action, number, chance))
+                number = n if ended else int(world.interface.observations.convert(there))
+                entries.append((world.interface.observations.convert(here) * a + action, number, chance))
                 paid.append(reward)
                 if number not in known and not ended:
                     known.add(number)
                     queue.append(there.copy())
-    return process(n, a, entries, np.array(paid, float), known, world.face.view.show(first), world.spec.objectives)
+    return process(
+        n, a, entries, np.array(paid, float), known, world.interface.observations.convert(first), world.spec.signals
+    )
 
 
-def process(n, a, entries, paid, known, first, objectives):
+def process(n, a, entries, paid, known, first, signals):
     rows, columns, chances = (np.array(part) for part in zip(*entries, strict=True))
 
     def matrix(weights):
@@ -76,7 +78,7 @@ def process(n, a, entries, paid, known, first, objectives):
     outcomes = np.stack([one[stored] / dense[stored] for one in each], axis=-1)
     ended = ~np.isin(np.arange(n + 1), list(known))
     return from_outcomes(
-        sp.csr_array(together), outcomes, a, GAMMA, initial=np.eye(n + 1)[first], terminal=ended, objectives=objectives
+        sp.csr_array(together), outcomes, a, GAMMA, initial=np.eye(n + 1)[first], terminal=ended, signals=signals
     )
 
 
@@ -180,8 +182,8 @@ def case():
 class TestNames:
     def test_what_is_found(self):
         world = GymEnv("deep-sea-treasure-v0")
-        assert world.found == "The signals are reward_1 (reward[0]), reward_2 (reward[1])."
-        assert world.spec == Spec(Box((2,), 0.0, 11.0), Discrete(4), ("reward_1", "reward_2"), 100)
+        assert world.description == "The signals are reward_1 (reward[0]), reward_2 (reward[1])."
+        assert world.spec == EnvSpec(Box((2,), 0.0, 11.0), Discrete(4), ("reward_1", "reward_2"), 100)
 
     def test_settings_reach_the_environment(self):
         from mo_gymnasium.envs.deep_sea_treasure.deep_sea_treasure import CONCAVE_MAP
@@ -260,7 +262,7 @@ class TestLander:
 
     def returns(self, steps, chunks):
         world = GymEnv("mo-lunar-lander-v3", max_episode_steps=400)
-        assert len(world.spec.objectives) == 4
+        assert len(world.spec.signals) == 4
         learner = lexrl.LPPO(
             num_envs=16,
             num_steps=128,

@@ -134,7 +134,7 @@ class TestSignals:
         assert costs == [0, 0, 1, 1]
 
     def test_the_spec(self, world):
-        assert world.spec.objectives == ("reward", "cost", "time")
+        assert world.spec.signals == ("reward", "cost", "time")
         assert world.spec.action_space == Box((1,), -1.0, 1.0)
         assert world.spec.observation_space == Box((2,), -1.2, 0.6)
         assert world.spec.max_episode_steps == 999
@@ -256,11 +256,9 @@ class TestTheWall:
 class TestComplaints:
     @pytest.mark.parametrize("wall", [-1.3, -0.5, 0.0, math.nan])
     def test_the_wall_has_its_place(self, wall):
-        with pytest.raises(
-            InputError, match=f"wall is at {wall:g}.*from the track's end at -1.2 to the first start at -0.6"
-        ):
+        with pytest.raises(InputError, match=f"cost_boundary is {wall:g}.*end of the track, -1.2, .* position, -0.6"):
             lexrl.MountainCarSafe(cost_boundary=wall)
 
     def test_an_episode_needs_a_step(self):
-        with pytest.raises(InputError, match="max_steps must be 1 or more"):
+        with pytest.raises(InputError, match="max_episode_steps is 0; it must be 1 or more"):
             lexrl.MountainCarSafe(max_episode_steps=0)

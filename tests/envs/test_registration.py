@@ -17,9 +17,9 @@ from lexrl.errors import InputError
 
 NAMES = ["lexrl/CartSafe-v0", "lexrl/MountainCarSafe-v0", "lexrl/GridNav-v0"]
 SETTINGS = [
-    ("lexrl/CartSafe-v0", {"effort": True, "observe_cos_sin": True, "max_episode_steps": 40}, lexrl.CartSafe),
+    ("lexrl/CartSafe-v0", {"effort_signal": True, "observe_cos_sin": True}, lexrl.CartSafe),
     ("lexrl/MountainCarSafe-v0", {"cost_boundary": -0.6}, lexrl.MountainCarSafe),
-    ("lexrl/GridNav-v0", {"size": 6, "seed": 3, "slip_probability": 0.5}, lexrl.GridNav.generate),
+    ("lexrl/GridNav-v0", {"size": 6, "map_seed": 3, "slip_probability": 0.5}, lexrl.GridNav.generate),
     ("lexrl/GridNav-v0", {"size": 6, "one_hot": True}, lexrl.GridNav.generate),
 ]
 
@@ -67,7 +67,7 @@ def test_the_same_states_as_in_jax(name, settings, build):
         assert obs in env.observation_space
         assert reward in env.unwrapped.reward_space
         assert reward.dtype == np.float32
-        assert list(info["signals"]) == list(world.spec.objectives)
+        assert list(info["signals"]) == list(world.spec.signals)
         assert list(info["signals"].values()) == reward.tolist()
         state = answer.state
         if terminated:
@@ -98,7 +98,7 @@ def test_episodes_differ():
 
 class TestEnds:
     def test_time_runs_out_by_truncation(self):
-        env = gymnasium.make("lexrl/CartSafe-v0", max_episode_steps=7)
+        env = gymnasium.make("lexrl/CartSafe-v0", time_limit=7)
         for _ in range(2):
             env.reset(seed=0)
             ends = [env.step(time % 2)[2:4] for time in range(7)]
@@ -116,7 +116,7 @@ class TestEnds:
         assert rewards[-1][1] == 1 + 300 - len(rewards)  # what was left is charged
 
     def test_arriving_in_the_last_step_is_no_truncation(self):
-        env = gymnasium.make("lexrl/MountainCarSafe-v0", max_episode_steps=1)
+        env = gymnasium.make("lexrl/MountainCarSafe-v0", time_limit=1)
         env.reset(seed=0)
         env.unwrapped.state = np.array([0.44, 0.06], np.float32)
         _, reward, terminated, truncated, _ = env.step(np.array([0.0], np.float32))
@@ -132,18 +132,18 @@ def test_ten_environments_compile_once():
         env.step(env.action_space.sample())
 
     for name, same, changed in [
-        ("lexrl/CartSafe-v0", {"max_episode_steps": 123}, {"max_episode_steps": 123}),
-        ("lexrl/MountainCarSafe-v0", {"max_episode_steps": 123}, {"max_episode_steps": 123, "cost_boundary": -0.8}),
-        ("lexrl/GridNav-v0", {"size": 7}, {"size": 7, "seed": 5, "slip_probability": 0.3}),
+        ("lexrl/CartSafe-v0", {"time_limit": 123}, {"time_limit": 123}),
+        ("lexrl/MountainCarSafe-v0", {"time_limit": 123}, {"time_limit": 123, "cost_boundary": -0.8}),
+        ("lexrl/GridNav-v0", {"size": 7}, {"size": 7, "map_seed": 5, "slip_probability": 0.3}),
     ]:
         play(name, **same)
-        before = registration._first._cache_size(), registration._next._cache_size()
+        before = registration._reset._cache_size(), registration._step._cache_size()
         for _ in range(5):
             play(name, **same)
             play(name, **changed)
-        assert (registration._first._cache_size(), registration._next._cache_size()) == before
-        play(name, **{**same, "max_episode_steps": 124})
-        assert registration._next._cache_size() == before[1] + 1
+        assert (registration._reset._cache_size(), registration._step._cache_size()) == before
+        play(name, **{**same, "time_limit": 124})
+        assert registration._step._cache_size() == before[1] + 1
 
 
 class TestSpaces:
@@ -157,7 +157,7 @@ class TestSpaces:
         assert cart.observation_space.dtype == np.float32
 
     def test_one_reward_for_each_signal(self):
-        env = gymnasium.make("lexrl/CartSafe-v0", effort=True)
+        env = gymnasium.make("lexrl/CartSafe-v0", effort_signal=True)
         assert env.get_wrapper_attr("reward_space").shape == (3,)
         assert gymnasium.make("lexrl/CartSafe-v0").get_wrapper_attr("reward_space").shape == (2,)
 
@@ -173,7 +173,7 @@ class TestPictures:
     def test_the_state_is_shown(self, name):
         env = gymnasium.make(name, render_mode="rgb_array")
         env.reset(seed=0)
-        world, state = env.unwrapped.world, env.unwrapped.state
+        world, state = env.unwrapped.inner, env.unwrapped.state
         np.testing.assert_array_equal(env.render(), world.render(state))
         assert env.metadata["render_modes"] == ["rgb_array"]
         assert env.metadata["render_fps"] >= 5

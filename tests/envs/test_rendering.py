@@ -133,7 +133,7 @@ def frames(n, height=20, width=30):
     return film
 
 
-class TestFilms:
+class TestVideos:
     def test_a_png_is_the_frame(self):
         (frame,) = frames(1)
         np.testing.assert_array_equal(np.asarray(Image.open(io.BytesIO(video.png(frame)))), frame)
@@ -185,7 +185,7 @@ class TestFilms:
     def test_complaints(self, make):
         with pytest.raises(InputError, match="at least one frame"):
             make([], 10)
-        with pytest.raises(InputError, match=r"one size.*2 sizes"):
+        with pytest.raises(InputError, match=r"2 sizes; .* all of one size"):
             make([*frames(1), *frames(1, height=24)], 10)
         with pytest.raises(InputError, match=r"uint8; these are \[20, 30, 3\] of float64"):
             make(frames(2) / 255, 10)
@@ -193,5 +193,5 @@ class TestFilms:
             make(frames(2), 0)
 
     def test_a_gif_cannot_be_quicker_than_50(self):
-        with pytest.raises(InputError, match="at most 50 pictures a second, not 60"):
+        with pytest.raises(InputError, match=r"fps is 60; a GIF needs .* at most 50 frames per second"):
             video.gif(frames(2), 60)

@@ -39,11 +39,11 @@ def unasked():
 
 def seen(world, steps=3):
     """The signals of the first steps, by name."""
-    crowd = world.crowd(1)
-    crowd.reset(np.array([True]), lambda: jax.random.split(jax.random.key(0), 1))
-    paid = np.concatenate([crowd.step(np.array([1]), unasked).signals for _ in range(steps)])
+    envs = world.batched(1)
+    envs.reset(np.array([True]), lambda: jax.random.split(jax.random.key(0), 1))
+    paid = np.concatenate([envs.step(np.array([1]), unasked).signals for _ in range(steps)])
     assert paid.dtype == np.float32
-    return {name: paid[:, i].tolist() for i, name in enumerate(world.spec.objectives)}
+    return {name: paid[:, i].tolist() for i, name in enumerate(world.spec.signals)}
 
 
 CASES = {
@@ -102,13 +102,13 @@ def test_found(what):
     settings, paid, sentence = CASES[what]
     world = GymEnv(lambda: Told(**settings), 50)
     assert seen(world) == paid
-    assert sentence in world.found
+    assert sentence in world.description
 
 
 def test_of_our_own_worlds():
     world = GymEnv("lexrl/CartSafe-v0", max_episode_steps=20)
-    assert world.spec.objectives == lexrl.CartSafe().spec.objectives
-    assert "cost (info['signals']['cost'])" in world.found
+    assert world.spec.signals == lexrl.CartSafe().spec.signals
+    assert "cost (info['signals']['cost'])" in world.description
 
 
 class TestAFunction:
@@ -118,7 +118,7 @@ class TestAFunction:
 
         world = GymEnv(lambda: Told(info=lambda t: {"risk": 0.5, "cost": 9}), 50, signals=named)
         assert seen(world) == {"cost": [1.5] * 3, "gain": [2, 4, 6], "place": [1, 2, 3]}
-        assert world.found == "The signals are cost, gain, place, as the function given says."
+        assert world.description == "The signals are cost, gain, place, from the signals function."
 
     def test_what_it_leaves_out_is_0(self):
         world = GymEnv(Told, 50, signals=lambda obs, action, reward, info: {"even": 1} if reward % 2 == 0 else {})
@@ -132,7 +132,7 @@ class TestAFunction:
 
     @pytest.mark.parametrize("answer", [3.0, {"cost": "much"}, {"cost": np.zeros(2)}, {}, {"my cost": 1.0}])
     def test_what_it_must_give(self, answer):
-        with pytest.raises(InputError, match="The function for the signals") as error:
+        with pytest.raises(InputError, match="The signals function returns") as error:
             GymEnv(Told, 50, signals=lambda *event: answer)
         assert "\n" not in str(error.value)
 
@@ -147,18 +147,18 @@ def test_of_vector_environments(what):
     """As of the single environments, also where only some of the worlds say something."""
     settings, paid, sentence = CASES[what]
     world = GymVectorEnv(vector(**settings), 50)
-    assert sentence in world.found
-    crowd, keys = world.crowd(2), jax.random.split(jax.random.key(0), 2)
-    crowd.reset(np.array([True, True]), lambda: keys)
-    rows = [crowd.step(np.array([0, 0]), unasked).signals]
-    crowd.reset(np.array([True, False]), lambda: keys)
-    rows += [crowd.step(np.array([0, 0]), unasked).signals for _ in range(2)]
-    crowd.close()
+    assert sentence in world.description
+    envs, keys = world.batched(2), jax.random.split(jax.random.key(0), 2)
+    envs.reset(np.array([True, True]), lambda: keys)
+    rows = [envs.step(np.array([0, 0]), unasked).signals]
+    envs.reset(np.array([True, False]), lambda: keys)
+    rows += [envs.step(np.array([0, 0]), unasked).signals for _ in range(2)]
+    envs.close()
     rows = np.array(rows)
-    assert {name: rows[1:, 0, i].tolist() for i, name in enumerate(world.spec.objectives)} == {
+    assert {name: rows[1:, 0, i].tolist() for i, name in enumerate(world.spec.signals)} == {
         name: each[:2] for name, each in paid.items()
     }
-    assert {name: rows[:, 1, i].tolist() for i, name in enumerate(world.spec.objectives)} == paid
+    assert {name: rows[:, 1, i].tolist() for i, name in enumerate(world.spec.signals)} == paid
 
 
 def test_the_order_picks_among_them():

@@ -163,7 +163,7 @@ class TestSpaces:
     def test_they_are_those_of_one_world(self):
         world = together(AutoresetMode.NEXT_STEP)
         assert world.spec == GymEnv(Corridor, 9).spec
-        assert world.found == GymEnv(Corridor, 9).found
+        assert world.description == GymEnv(Corridor, 9).description
         assert world.spec[:2] == (Box((1,), 0.0, 99.0), Discrete(2))
 
     def test_by_name(self):
@@ -212,11 +212,11 @@ class TestRefused:
         assert "\n" not in str(error.value)
 
     def test_a_learner_with_another_number_of_worlds(self):
-        with pytest.raises(InputError, match=r"has 5 worlds, but the vector environment holds 3; set worlds=3, or"):
+        with pytest.raises(InputError, match=r"has num_envs=5, but the vector environment holds 3; set num_envs=3, or"):
             lexrl.train(Scribe(num_envs=5), together(AutoresetMode.NEXT_STEP), ORDER, seeds=1, total_timesteps=5)
 
     def test_no_time_limit(self):
-        with pytest.raises(InputError, match="no time limit of its own; give max_steps"):
+        with pytest.raises(InputError, match="no time limit of its own; give max_episode_steps"):
             GymVectorEnv(lambda: SyncVectorEnv([Corridor]))
 
     def test_closed_after_looking(self):

@@ -10,7 +10,7 @@ from lexrl.momdp import MOMDP, from_outcomes
 
 
 def order_of(world: MOMDP) -> str:
-    return " > ".join(f"max {name}" for name in world.objectives)
+    return " > ".join(f"max {name}" for name in world.signals)
 
 
 def all_policies(world: MOMDP) -> np.ndarray:
@@ -83,4 +83,4 @@ def grid(side: int, *, gamma: float = 0.99, slip: float = 0.1, seed: int = 0) ->
     goal = side - 1
     signals = np.stack([100.0 * (matrix.indices == goal), 1.0 * obstacle[matrix.indices]], axis=1)
     start = np.eye(len(states))[-1]
-    return from_outcomes(matrix, signals, 4, gamma, initial=start, terminal=[goal], objectives=["reward", "cost"])
+    return from_outcomes(matrix, signals, 4, gamma, initial=start, terminal=[goal], signals=["reward", "cost"])

@@ -79,7 +79,7 @@ def test_one_objective_equals_quantecon(seed):
     "world", [grid(12), MOMDP.random(0, 150, 3, 2, gamma=0.9, tie_fraction=0.5)], ids=["grid", "random"]
 )
 def test_every_method_gives_the_same_answer(world, method):
-    order = "min cost > max reward" if "cost" in world.objectives else order_of(world)
+    order = "min cost > max reward" if "cost" in world.signals else order_of(world)
     reference, other = solve(world, order), solve(world, order, method=method)
     errors = reference.certificate.errors + other.certificate.errors
     assert (np.abs(reference.values - other.values) <= errors[:, None]).all()

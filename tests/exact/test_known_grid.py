@@ -11,7 +11,7 @@ ORDER = "min cost > max reward"
 
 @pytest.fixture(scope="module")
 def process():
-    return GridNav.generate(size=25, seed=22).momdp(gamma=0.99)
+    return GridNav.generate(size=25, map_seed=22).momdp(gamma=0.99)
 
 
 def test_the_optimum_never_goes_to_the_goal(process):

@@ -11,21 +11,23 @@ import lexrl
 from lexrl import cli, presets, store
 from lexrl.envs import random_envs
 from lexrl.experiments import (
-    EXPERIMENTS,
+    find,
+    names,
     pb_settings,
     perform,
     plan,
     policies,
     safety,
+    safety_claims,
     scaling,
     schedule,
     slack,
     speeds,
     write,
 )
-from lexrl.experiments.power_law import fit
+from lexrl.experiments.power_law import convergence_step, fit, learning_time
 from lexrl.experiments.schedule import Finished
-from lexrl.report.run_folder import Found
+from lexrl.report.run_folder import RunFolder
 from lexrl.tolerance import Relative
 
 SIZES = ("smoke", "laptop", "paper")
@@ -40,11 +42,11 @@ def cache(tmp_path, monkeypatch):
 @pytest.mark.parametrize("size", SIZES)
 def test_a_name_stands_for_one_run(size):
     """Experiments share runs by their names: the same name must mean the same settings."""
-    told = {}
-    for experiment in EXPERIMENTS.values():
-        for job in experiment.runs(size):
-            assert told.setdefault(job.name, job.told) == job.told
-    assert len(plan(list(EXPERIMENTS), size)) == len(told)
+    described = {}
+    for name in names():
+        for job in find(name).runs(size):
+            assert described.setdefault(job.name, job.describe()) == job.describe()
+    assert len(plan(names(), size)) == len(described)
 
 
 def test_the_papers_sizes():
@@ -52,7 +54,7 @@ def test_the_papers_sizes():
     assert {job.tags["states"] for job in found} == {256, 512}
     assert {job.tags["objectives"] for job in found} == {1, 2, 4, 8, 16}
     assert {job.seeds for job in found} == {30}
-    assert {(job.tags["states"], job.steps) for job in found if job.tags["algorithm"] == "double-q"} == {
+    assert {(job.tags["states"], job.total_timesteps) for job in found if job.tags["algorithm"] == "double-q"} == {
         (256, 400_000), (512, 800_000),
     }  # fmt: skip
     nine = {job.tags["algorithm"] for job in safety.runs("paper")}
@@ -65,43 +67,43 @@ def test_the_papers_sizes():
 
 def test_the_limits_are_the_papers():
     found = {job.name: job.algorithm for job in safety.runs("paper")}
-    assert str(found["cart-safe/tuned/rcpo"].limit[0]) == "cost <= 10"
-    assert str(found["grid-nav/paper/appropo"].box) == "reward in 90..100, cost in 0..5"
-    assert str(found["cart-safe/paper/var-ac"].chance[0]) == "cost <= 10 with 0.95"
+    assert str(found["cart-safe/tuned/rcpo"].constraints[0]) == "cost <= 10"
+    assert str(found["grid-nav/paper/appropo"].target_set) == "reward in 90..100, cost in 0..5"
+    assert str(found["cart-safe/paper/var-ac"].chance_constraints[0]) == "cost <= 10 with 0.95"
 
 
 class TestStable:
     STEPS = np.arange(1, 101) * 10
 
     def test_from_where_on_the_way_is_done(self):
-        found = scaling.stable(self.STEPS, np.minimum(np.arange(100) / 40, 1.0)[:, None])
+        found = convergence_step(self.STEPS, np.minimum(np.arange(100) / 40, 1.0)[:, None])
         assert found == self.STEPS[36]  # nine tenths of the way, from 0 to 1 in forty points
 
     def test_one_that_still_moves_at_the_end_is_not(self):
-        assert np.isnan(scaling.stable(self.STEPS, np.arange(100.0)[:, None]))
+        assert np.isnan(convergence_step(self.STEPS, np.arange(100.0)[:, None]))
 
     def test_the_slowest_objective_counts_by_its_share_of_the_way(self):
         quick, slow = np.minimum(np.arange(100) / 10, 1.0), np.minimum(np.arange(100) / 50, 1.0)
-        both = scaling.stable(self.STEPS, np.stack([quick, slow], axis=-1))
-        assert both > 2 * scaling.stable(self.STEPS, quick[:, None])
+        both = convergence_step(self.STEPS, np.stack([quick, slow], axis=-1))
+        assert both > 2 * convergence_step(self.STEPS, quick[:, None])
 
     def test_points_without_an_episode_do_not_count(self):
-        levels = np.minimum(np.arange(100) / 40, 1.0)[:, None]
-        later = scaling.stable(np.append(5, self.STEPS), np.concatenate([[[np.nan]], levels]))
-        assert later == scaling.stable(self.STEPS, levels)
+        values = np.minimum(np.arange(100) / 40, 1.0)[:, None]
+        later = convergence_step(np.append(5, self.STEPS), np.concatenate([[[np.nan]], values]))
+        assert later == convergence_step(self.STEPS, values)
 
     def test_objectives_that_only_scatter_do_not_hide_the_one_that_learns(self):
         noise = np.random.default_rng(0).normal(0, 0.1, (100, 15))
-        levels = np.concatenate([np.minimum(np.arange(100) / 40, 1.0)[:, None], noise], axis=1)
-        assert scaling.stable(self.STEPS, levels) == pytest.approx(self.STEPS[36], abs=50)
+        values = np.concatenate([np.minimum(np.arange(100) / 40, 1.0)[:, None], noise], axis=1)
+        assert convergence_step(self.STEPS, values) == pytest.approx(self.STEPS[36], abs=50)
 
     def test_known_exponents_are_found(self):
-        """Worlds whose learning takes `200 M^0.5` steps, with noise: the interval holds the exponent."""
+        """Environments whose learning takes `200 M^0.5` steps, with noise: the interval holds the exponent."""
         rng = np.random.default_rng(0)
         sizes, found = np.array([1, 2, 4, 8]), []
         for size in sizes:
             ramp = np.minimum(self.STEPS / (200 * size**0.5), 1.0)
-            found.append(scaling.times(self.STEPS, ramp[:, None, None] + 0.1 * rng.normal(size=(100, 30, 1))))
+            found.append(learning_time(self.STEPS, ramp[:, None, None] + 0.1 * rng.normal(size=(100, 30, 1))))
         power = fit(sizes, found).exponent
         assert power.low < 0.5 < power.high
         assert power.high - power.low < 0.3
@@ -109,13 +111,13 @@ class TestStable:
 
 def test_the_distance_to_the_optimum():
     """As `gaps` tells it with all its programs; some policies are the optimum here, others miss it at either place."""
-    worlds = random_envs(
+    envs = random_envs(
         16, num_states=3, num_actions=2, num_signals=2, num_successors=1, tie_fraction=0.5, reward_noise=0.0
     )
-    learner = lexrl.QLearning(alpha=0.1, gamma=0.9, tolerance=0.001)
-    result = lexrl.train(learner, worlds, "max signal_1 > max signal_2", seeds=16, total_timesteps=400)
-    found = scaling.to_the_optimum(result)
-    gaps = result.gaps([worlds.one(i).momdp(0.9) for i in range(16)], tolerance=Relative(0.01))
+    algorithm = lexrl.QLearning(alpha=0.1, gamma=0.9, tolerance=0.001)
+    result = lexrl.train(algorithm, envs, "max signal_1 > max signal_2", seeds=16, total_timesteps=400)
+    found = scaling.distance_to_optimum(result)
+    gaps = result.gaps([envs.one(i).momdp(0.9) for i in range(16)], tolerance=Relative(0.01))
     np.testing.assert_allclose(found["first_gap"], [gap.shortfall[0] for gap in gaps], atol=1e-8)
     assert found["exact"] == [gap.level is None for gap in gaps]
     assert {gap.level for gap in gaps} == {None, 0, 1}
@@ -123,15 +125,19 @@ def test_the_distance_to_the_optimum():
 
 def finished(job, final, **summary):
     """A job with made-up results, `final [seeds, (cost, reward)]`."""
-    about = {"seeds": list(range(len(final))), "objectives": [["cost", -1], ["reward", 1]], "steps": job.steps}
-    told = {
+    about = {
+        "seeds": list(range(len(final))),
+        "objectives": [["cost", -1], ["reward", 1]],
+        "steps": job.total_timesteps,
+    }
+    content = {
         "per_episode": {"cost": final[:, 0].tolist(), "reward": final[:, 1].tolist()},
         "stopped": {},
         "seconds": 60.0,
         **summary,
     }
-    found = Found(pathlib.Path("nowhere"), about, told)
-    return Finished(job, found, told)
+    found = RunFolder(pathlib.Path("nowhere"), about, content)
+    return Finished(job, found, content)
 
 
 def around(cost, reward, seeds=10):
@@ -140,23 +146,23 @@ def around(cost, reward, seeds=10):
 
 
 class TestClaims:
-    def of_cart(self, **levels):
+    def of_cart(self, **values):
         done = [
-            finished(safety.job(name.replace("_", "-"), "cart-safe", "tuned", 10, 100), around(*level))
-            for name, level in levels.items()
+            finished(safety.job(name.replace("_", "-"), "cart-safe", "tuned", 10, 100), around(*value))
+            for name, value in values.items()
         ]
-        return {claim: seen for claim, seen, _ in safety._claims(done)}
+        return {claim: seen for claim, seen, _ in safety_claims.all_claims(done, safety.ALGORITHMS)}
 
     def test_as_the_paper_says(self):
         seen = self.of_cart(ldqn=(1, 400), la2c=(1, 200), lppo=(1, 100), rcpo=(2, 300), var_ac=(100, 300))
-        assert seen["On CartSafe the lexicographic learners are safe (tuned settings; safe: cost below 10)."] == "yes"
+        assert seen["On CartSafe the lexicographic algorithms are safe (tuned settings; safe: cost below 10)."] == "yes"
         assert seen["Of the safe ones LDQN has the most reward (tuned settings)."] == "yes"
         assert seen["VaR-AC struggles (tuned settings)."] == "yes"
-        assert seen["On Intersection nobody is safer than random."] == "not decidable"
+        assert seen["On Intersection no algorithm is safer than random."] == "not decidable"
 
     def test_otherwise(self):
         seen = self.of_cart(ldqn=(50, 400), la2c=(1, 200), lppo=(1, 500), var_ac=(1, 300))
-        assert seen["On CartSafe the lexicographic learners are safe (tuned settings; safe: cost below 10)."] == "no"
+        assert seen["On CartSafe the lexicographic algorithms are safe (tuned settings; safe: cost below 10)."] == "no"
         assert seen["Of the safe ones LDQN has the most reward (tuned settings)."] == "no"
         assert seen["VaR-AC struggles (tuned settings)."] == "no"
 
@@ -169,22 +175,22 @@ class TestClaims:
         split = np.stack([np.tile([0.0, 100.0], 5), np.full(10, 400.0)], axis=1)
         names = ("ldqn", "la2c", "lppo", "rcpo", "var-ac")
         done = [finished(safety.job(name, "cart-safe", "tuned", 10, 100), split) for name in names]
-        assert {seen for _, seen, _ in safety._claims(done)} == {"not decidable"}
+        assert {seen for _, seen, _ in safety_claims.all_claims(done, safety.ALGORITHMS)} == {"not decidable"}
 
         noise = np.random.default_rng(0).normal(0, 100, (6, 10, 2))
         tuned = [job for job in slack.runs("paper") if job.tags["preset"] == "tuned"]
-        ((_, seen, told),) = slack._claim("tuned", [finished(job, noise[i]) for i, job in enumerate(tuned)])
+        ((_, seen, numbers),) = slack._claims("tuned", [finished(job, noise[i]) for i, job in enumerate(tuned)])
         assert seen == "not decidable"
-        assert "of the resamples of seeds" in told
+        assert "of the resamples of seeds" in numbers
 
         done = [finished(job, split) for job in pb_settings.runs("paper")]
         assert [seen for _, seen, _ in pb_settings._claims(done)] == ["not decidable", "not decidable"]
 
     def test_one_seed_decides_nothing(self):
         done = [finished(job, around(1, 400, seeds=1)) for job in pb_settings.runs("paper")]
-        _, seen, told = pb_settings._claims(done)[0]
+        _, seen, numbers = pb_settings._claims(done)[0]
         assert seen == "not decidable"
-        assert told.endswith("a run has fewer than two seeds")
+        assert numbers.endswith("a run has fewer than two seeds")
 
     def test_a_seed_that_stopped_is_left_out(self):
         values = around(1, 400)
@@ -192,11 +198,11 @@ class TestClaims:
         one = finished(safety.job("ldqn", "cart-safe", "tuned", 10, 100), values, stopped={"3": "NaN"})
         assert schedule.finals(one).max() < 1e3
 
-    @pytest.mark.parametrize(("levels", "seen"), [((0, 1, 2, 3, 4, 5), "yes"), ((0, 0, 0, 5, 5, 5), "no")])
-    def test_a_gradual_slack(self, levels, seen):
+    @pytest.mark.parametrize(("values", "seen"), [((0, 1, 2, 3, 4, 5), "yes"), ((0, 0, 0, 5, 5, 5), "no")])
+    def test_a_gradual_slack(self, values, seen):
         tuned = [job for job in slack.runs("paper") if job.tags["preset"] == "tuned"]
-        done = [finished(job, around(level, 100 * level)) for job, level in zip(tuned, levels, strict=True)]
-        assert slack._claim("tuned", done)[0][1] == seen
+        done = [finished(job, around(value, 100 * value)) for job, value in zip(tuned, values, strict=True)]
+        assert slack._claims("tuned", done)[0][1] == seen
 
     def test_settings(self):
         jobs_ = pb_settings.runs("paper")
@@ -204,29 +210,29 @@ class TestClaims:
         assert [seen for _, seen, _ in pb_settings._claims(done)] == ["yes", "yes"]
 
 
-def test_one_more_learner_and_one_more_world_are_a_line_each(tmp_path, monkeypatch):
-    """Both have presets; a world that nobody draws is left out of the pictures."""
+def test_one_more_algorithm_and_one_more_environment_are_a_line_each(tmp_path, monkeypatch):
+    """Both have presets; an environment without a drawing is left out of the images."""
     monkeypatch.setitem(presets._MAKERS, ("paper", "mountain-car-safe"), lambda: {
         "random": presets.Preset(lexrl.Random(), {}, presets.SAFE, 2_000)
     })  # fmt: skip
-    size = {"presets": ("paper",), "seeds": 2, "steps": 2_000, "replayed": 2_000}
+    size = {"presets": ("paper",), "seeds": 2, "max_timesteps": 2_000, "max_replayed": 2_000}
     monkeypatch.setitem(safety.ALGORITHMS, "ppo-lagrangian", "PPO-Lagrangian")
-    monkeypatch.setitem(safety.SIZES, "smoke", size | {"num_envs": ("cart-safe",), "algorithms": ("ppo-lagrangian",)})
+    monkeypatch.setitem(safety.SIZES, "smoke", size | {"envs": ("cart-safe",), "algorithms": ("ppo-lagrangian",)})
     assert [job.label for job in safety.runs("smoke")] == ["PPO-Lagrangian"]
 
-    monkeypatch.setitem(safety.WORLDS, "mountain-car-safe", safety.Place("MountainCarSafe", (1.0, 1.0)))
-    monkeypatch.setitem(safety.SIZES, "smoke", size | {"num_envs": ("mountain-car-safe",), "algorithms": ("random",)})
+    monkeypatch.setitem(safety.ENVS, "mountain-car-safe", safety.EnvRow("MountainCarSafe", (1.0, 1.0)))
+    monkeypatch.setitem(safety.SIZES, "smoke", size | {"envs": ("mountain-car-safe",), "algorithms": ("random",)})
     assert not policies.runs("smoke")
     list(perform(plan(["safety"], "smoke"), tmp_path))
-    told = json.loads((write("safety", "smoke", tmp_path) / "experiment.json").read_text())
-    titles = {section["title"] for section in told["sections"]}
+    content = json.loads((write("safety", "smoke", tmp_path) / "experiment.json").read_text())
+    titles = {section["title"] for section in content["sections"]}
     assert {f"MountainCarSafe, paper settings: {what}" for what in ("curves", "what was learned")} <= titles
 
 
 SHORT = {
     "smoke": {
-        "presets": ("paper",), "seeds": 2, "num_envs": ("grid-nav",), "algorithms": ("ldqn", "dqn"), "steps": 2_000,
-        "replayed": 2_000,
+        "presets": ("paper",), "seeds": 2, "envs": ("grid-nav",), "algorithms": ("ldqn", "dqn"),
+        "max_timesteps": 2_000, "max_replayed": 2_000,
     },
 }  # fmt: skip
 
@@ -237,18 +243,20 @@ def root(tmp_path_factory):
 
 
 class TestRunning:
-    """Two learners on GridNav, with the real programs."""
+    """Two algorithms on GridNav, with the real programs."""
 
     @pytest.fixture(autouse=True)
     def few(self, monkeypatch):
         monkeypatch.setattr(safety, "SIZES", SHORT)
-        monkeypatch.setitem(safety.WORLDS, "grid-nav", safety.Place("GridNav", (0.1, 1.0), {"size": 8, "seed": 3}))
+        monkeypatch.setitem(safety.ENVS, "grid-nav", safety.EnvRow("GridNav", (0.1, 1.0), {"size": 8, "map_seed": 3}))
 
     def test_stopped_and_taken_up_again(self, root):
         first = next(perform(plan(["safety"], "smoke"), root))
         assert not first.over
         assert store.checkpoints(schedule.place(root, first.job))
-        with pytest.raises(lexrl.InputError, match="No run of the experiment 'safety' is finished"):
+        with pytest.raises(
+            lexrl.InputError, match=r"No run of the experiment 'safety' in .* is finished; run it first"
+        ):
             write("safety", "smoke", root)
         over = [event for event in perform(plan(["safety"], "smoke"), root) if event.over]
         assert [event.job.label for event in over] == ["LDQN", "DQN"]
@@ -273,8 +281,8 @@ class TestRunning:
     def test_pictures_of_the_policies(self, root):
         folder = write("policies", "smoke", root)
         section = json.loads((folder / "experiment.json").read_text())["sections"][0]
-        assert [picture["label"] for picture in section["pictures"]] == ["LDQN", "DQN"]
-        for picture in section["pictures"]:
+        assert [picture["label"] for picture in section["images"]] == ["LDQN", "DQN"]
+        for picture in section["images"]:
             assert (folder / picture["file"]).read_bytes().startswith(b"\x89PNG")
 
     def test_a_run_that_fails_is_told_and_the_rest_is_shown(self, root, monkeypatch):
@@ -297,19 +305,19 @@ class TestRunning:
 
     def test_a_run_of_which_no_seed_came_to_its_end_has_failed(self, root, monkeypatch):
         real = store.read_summary
-        told = {"0": "Seed 0 stopped at step 8: the learner computed NaN.", "1": "Seed 1 stopped at step 9."}
+        stopped = {"0": "Seed 0 stopped at step 8: the agent computed NaN.", "1": "Seed 1 stopped at step 9."}
 
         def broken(folder, *given):
-            return real(folder, *given) | ({"stopped": told} if folder.name == "dqn" else {})
+            return real(folder, *given) | ({"stopped": stopped} if folder.name == "dqn" else {})
 
         monkeypatch.setattr(store, "read_summary", broken)
         content = json.loads((write("safety", "smoke", root) / "experiment.json").read_text())
         assert [run["state"] for run in content["runs"]] == ["finished", "missing"]
-        assert content["runs"][1]["why"] == f"No seed came to its end. {told['0']}"
+        assert content["runs"][1]["why"] == f"No seed finished. {stopped['0']}"
 
     def test_other_settings_are_not_mistaken_for_these(self, root):
-        job = dataclasses.replace(safety.runs("smoke")[0], steps=77)
-        with pytest.raises(lexrl.InputError, match="made with other settings than LDQN has now; move it away"):
+        job = dataclasses.replace(safety.runs("smoke")[0], total_timesteps=77)
+        with pytest.raises(lexrl.InputError, match="has other settings than LDQN has now; move it away"):
             schedule.is_finished(root, job)
 
     def test_the_plan(self, root, capsys):
@@ -345,21 +353,21 @@ def test_speeds_are_remembered():
     job = scaling.runs("paper")[0]
     unknown = dataclasses.replace(job, name="never/seen")
     assert speeds.estimate(unknown) is None
-    watch = speeds.Watch(unknown)
+    watch = speeds.Stopwatch(unknown)
     watch.begun, watch.first, watch.last = 0.0, (5.0, 1000), (5.1, 9000)
-    watch.keep()
+    watch.save()
     assert speeds.estimate(unknown) is None  # too short to say something
     watch.last = (9.0, 9000)
-    watch.keep()
+    watch.save()
     speed = 8000 * job.seeds / 4.0
-    seconds = speeds.estimate(dataclasses.replace(unknown, steps=80_000))
+    seconds = speeds.estimate(dataclasses.replace(unknown, total_timesteps=80_000))
     assert seconds == pytest.approx(4.5 + 80_000 * job.seeds / speed, abs=0.06)
 
 
 def test_what_was_never_run_is_as_slow_as_the_slowest_like_it(cache):
     measured = {"wild/8/one-1": {"speed": 1000, "start": 1.0}, "wild/8/one-2": {"speed": 100, "start": 2.0}}
     store.write_json(speeds._own(), measured)
-    job = dataclasses.replace(scaling.runs("paper")[0], name="wild/16/one-4", seeds=2, steps=500)
+    job = dataclasses.replace(scaling.runs("paper")[0], name="wild/16/one-4", seeds=2, total_timesteps=500)
     assert speeds.estimate(job) == pytest.approx(2.0 + 1000 / 100)
     assert speeds.estimate(dataclasses.replace(job, name="wild/16/two-4")) is None
 
@@ -369,8 +377,8 @@ def test_a_pattern_that_no_run_has(capsys):
         cli.main(["experiment", "scaling", "--only", "*q-learning*", "*qlearning*"])
     assert stopped.value.code == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "No run is called '*qlearning*'; there are 20, such as random-momdps/256/q-learning-1, " in said
-    assert "try '*ldqn*', or --dry-run for all names." in said
+    assert "No run matches '*qlearning*'; there are 20, such as random-momdps/256/q-learning-1, " in said
+    assert "try '*ldqn*', or --dry-run to list all names." in said
 
 
 def test_an_unknown_experiment(capsys):

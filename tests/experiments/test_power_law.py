@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from lexrl.errors import InputError
-from lexrl.experiments.power_law import Times, fit
+from lexrl.experiments.power_law import LearningTime, fit
 
 NAN = float("nan")
 SIZES = np.array([10, 20, 50, 100])
 
 
 def geometric(times, resamples=1000, seed=0):
-    """Of times `[K, n]`: the geometric mean over worlds is the time of a size."""
+    """Of times `[K, n]`: the geometric mean over environments is the time of a size."""
     n = times.shape[1]
     picks = np.random.default_rng(seed).integers(n, size=(resamples, n))
     logs = np.log(times)
-    return [Times(float(np.exp(row.mean())), np.exp(row[picks].mean(axis=1)), n) for row in logs]
+    return [LearningTime(float(np.exp(row.mean())), np.exp(row[picks].mean(axis=1)), n) for row in logs]
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.5, -0.7])
@@ -38,7 +38,7 @@ def test_does_not_know_units():
     assert fit(7 * SIZES, geometric(1e6 * times)).exponent == pytest.approx(fit(SIZES, geometric(times)).exponent)
 
 
-def test_of_one_world_has_no_interval():
+def test_of_one_environment_has_no_interval():
     found = fit(SIZES, geometric(SIZES[:, None] ** 2.0)).exponent
     assert found.middle == pytest.approx(2)
     assert np.isnan([found.low, found.high]).all()
@@ -46,20 +46,20 @@ def test_of_one_world_has_no_interval():
 
 def test_a_size_without_a_time_is_left_out():
     times = geometric(SIZES[:, None] ** 2.0 * np.ones(6))
-    times[1] = Times(NAN, np.full(1000, NAN), 6)
+    times[1] = LearningTime(NAN, np.full(1000, NAN), 6)
     assert fit(SIZES, times).exponent == pytest.approx((2, 2, 2))
 
 
 def test_fewer_than_two_sizes_make_no_law():
-    times = [Times(NAN, np.full(9, NAN), 6)] * 3 + geometric(np.ones((1, 6)), 9)
+    times = [LearningTime(NAN, np.full(9, NAN), 6)] * 3 + geometric(np.ones((1, 6)), 9)
     assert fit(SIZES, times) is None
 
 
 def test_resamples_without_a_time_take_the_interval():
     few, many = np.ones(100), np.ones(100)
     few[:4], many[:6] = NAN, NAN
-    assert Times(1.0, few, 10).interval() == (1, 1, 1)
-    assert np.isnan(Times(1.0, many, 10).interval().low)
+    assert LearningTime(1.0, few, 10).interval() == (1, 1, 1)
+    assert np.isnan(LearningTime(1.0, many, 10).interval().low)
 
 
 @pytest.mark.parametrize(("n", "least", "most"), [(5, 0.89, 0.96), (10, 0.92, 0.97), (30, 0.93, 0.98)])
@@ -68,7 +68,7 @@ def test_covers_the_truth(n, least, most):
     hits = []
     for _ in range(1000):
         noise = random.normal(0, 0.3, (4, n))
-        # Some worlds are slow, and some get slow.
+        # Some environments are slow, and some get slow.
         noise += random.normal(0, 0.5, n) + random.normal(0, 0.2, n) * np.log(SIZES)[:, None]
         found = fit(SIZES, geometric(SIZES[:, None] ** 1.5 * np.exp(noise), 600)).exponent
         hits.append(found.low < 1.5 < found.high)
@@ -84,6 +84,6 @@ def test_covers_the_truth(n, least, most):
     ],
 )
 def test_says_what_it_needs(sizes, times, said):
-    given = [Times(float(row[0]), row, len(row)) for row in times]
+    given = [LearningTime(float(row[0]), row, len(row)) for row in times]
     with pytest.raises(InputError, match=said):
         fit(sizes, given)

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from lexrl import cli
-from lexrl.experiments import EXPERIMENTS, speeds
+from lexrl.catalog import EXPERIMENTS
+from lexrl.experiments import speeds
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_every_answer_has_its_word(folder):
 def test_the_page_has_a_chapter_for_each(folder):
     text = (folder / "report.html").read_text()
     for experiment in EXPERIMENTS.values():
-        assert html.escape(experiment.TITLE) in text
+        assert html.escape(experiment.title) in text
     assert len(text) < 3_000_000
 
 

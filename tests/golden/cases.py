@@ -17,9 +17,9 @@ import jaxlib
 import numpy as np
 
 import lexrl
-from lexrl import Dual, Networks, Optimiser, PIDLagrangian
+from lexrl import Multipliers, Networks, Optimiser, PIDLagrangian, Stages
 from lexrl.constraints import as_limits
-from lexrl.envs.cost_aware import so_far
+from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.loops import compiled, host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -47,39 +47,38 @@ ACTOR_CRITIC = {
     "critic": "agent.critic",
     "actor_opt_state": "agent.actor_opt_state",
     "critic_opt_state": "agent.critic_opt_state",
-    "value_scale": "agent.scale",
-    "mean_reward": "agent.average",
+    "value_scale": "agent.value_scale",
+    "mean_reward": "agent.mean_reward",
     "episode_step": "agent.episode_tracker.age",
     "episode_discount": "agent.episode_tracker.weight",
     "episode_discounted_return": "agent.episode_tracker.earned",
-    "num_updates": "agent.time",
+    "num_updates": "agent.num_updates",
 }
 PENALTY = {"penalty_coefficient": "kappa"}
-LAGRANGIAN = {
-    "return_estimates": "dual.quick",
-    "slow_return_estimates": "dual.slow",
-    "return_variance": "dual.spread",
-    "num_episodes": "dual.seen",
-    "stable_episodes": "dual.calm",
-    "converged": "dual.settled",
-    "thresholds": "dual.floor",
-    "multipliers": "dual.multipliers",
-    "violations": "dual.lack",
-    "second_order_multipliers": "dual.pulls",
-    "num_dual_updates": "dual.time",
+STAGES = {
+    "return_estimates": "stages.mean",
+    "slow_return_estimates": "stages.slow_mean",
+    "return_variance": "stages.variance",
+    "num_episodes": "stages.num_episodes",
+    "stable_episodes": "stages.num_stable",
+    "converged": "stages.converged",
+    "thresholds": "stages.threshold",
+    "num_dual_updates": "stages.num_updates",
 }
+MULTIPLIERS = {"multipliers": "multipliers.value", "violations": "multipliers.violation"}
+SECOND_ORDER = {"second_order_multipliers": "nu"}
 LIMITS = {
-    "return_estimates": "multipliers.level",
-    "num_episodes": "multipliers.seen",
-    "multiplier_integral": "multipliers.sums",
-    "violations": "multipliers.before",
-    "multipliers": "multipliers.multipliers",
-    "num_dual_updates": "multipliers.time",
+    "return_estimates": "lagrangian.mean",
+    "num_episodes": "lagrangian.num_episodes",
+    "multiplier_integral": "lagrangian.integral",
+    "violations": "lagrangian.violation",
+    "multipliers": "lagrangian.value",
+    "num_dual_updates": "lagrangian.num_updates",
     "undiscounted_step": "episode_tracker.age",
     "undiscounted_weight": "episode_tracker.weight",
     "undiscounted_return": "episode_tracker.earned",
 }
-OBJECTIVES = {"objective_weights": "aim", "constraint_weights": "sides"}
+OBJECTIVES = {"objective_weights": "objective_weights", "constraint_weights": "constraint_weights"}
 APPROPO = {name: f"oracle.{place}" for name, place in Q_NETWORK.items()} | {
     "direction": "direction",
     "constraint_weights": "sides",
@@ -101,8 +100,8 @@ ONLY_PPO = {name: f"agent.{place}" for name, place in (ACTOR_CRITIC | PENALTY).i
 ALGORITHM_STATE = "agent"
 LOOP_STATE = {
     "loop_observation": "obs",
-    "loop_episode_step": "clock",
-    "loop_episode_return": "earned",
+    "loop_episode_step": "episode_step",
+    "loop_episode_return": "episode_return",
     "loop_iteration": "iteration",
 }
 
@@ -138,9 +137,9 @@ def networks(**changes: Any) -> Networks:
     return Networks(hidden_sizes=(8,), **changes)
 
 
-def dual(**changes: Any) -> Dual:
+def stages(**changes: Any) -> Stages:
     """So eager that objectives converge, and multipliers move, within five updates."""
-    return Dual(**({"stats_window_size": 4.0, "patience": 4.0} | changes))
+    return Stages(stats_window_size=4.0, patience=4.0, **changes)
 
 
 def lagrangian() -> PIDLagrangian:
@@ -163,12 +162,17 @@ def surrogate(kind: Callable[..., Any], **changes: Any) -> Any:
     return actor_critic(kind, **({"num_epochs": 2, "num_minibatches": 2} | changes))
 
 
-def lppo(**changes: Any) -> Any:
-    return surrogate(lexrl.LPPO, **({"tolerance": 0.01, "dual": dual(), "ent_coef": 0.01} | changes))
+def lppo(kind: Callable[..., Any] = lexrl.LPPO, **changes: Any) -> Any:
+    return surrogate(kind, **({"tolerance": 0.01, "stages": stages(), "ent_coef": 0.01} | changes))
 
 
-def la2c(**changes: Any) -> Any:
-    return actor_critic(lexrl.LA2C, **({"tolerance": 0.01, "dual": dual(), "ent_coef": 0.01} | changes))
+def la2c(kind: Callable[..., Any] = lexrl.LA2C, **changes: Any) -> Any:
+    return actor_critic(kind, **({"tolerance": 0.01, "stages": stages(), "ent_coef": 0.01} | changes))
+
+
+def average_reward(algorithm: Callable[..., Any], kind: Callable[..., Any]) -> Any:
+    """Without a discount."""
+    return algorithm(lambda gamma, **settings: kind(**settings))
 
 
 def q_network(kind: Callable[..., Any] = lexrl.LDQN, **changes: Any) -> Any:
@@ -204,8 +208,8 @@ class Case(NamedTuple):
 
 
 COMPILED = ("compiled",)
-LPPO_STATE = ACTOR_CRITIC | PENALTY | LAGRANGIAN
-LA2C_STATE = ACTOR_CRITIC | LAGRANGIAN
+LPPO_STATE = ACTOR_CRITIC | PENALTY | STAGES | MULTIPLIERS
+LA2C_STATE = ACTOR_CRITIC | STAGES | MULTIPLIERS
 CART_ORDER = "min cost > max reward"
 
 
@@ -254,21 +258,21 @@ def _actor_critics() -> Iterator[tuple[str, Case]]:
     yield "LA2C", Case(la2c(), LA2C_STATE)
     yield "LPPO", Case(lppo(), LPPO_STATE)
     yield "LPPO, M=1", Case(lppo(), LPPO_STATE, 1, loops=COMPILED)
-    yield "LPPO, M=3", Case(lppo(gamma=(0.8, 0.9, 0.95), dual=dual(damping=0.5)), LPPO_STATE, 3)
-    yield "Projection", Case(surrogate(lexrl.Projection, dual=dual(), tolerance=0.01), LA2C_STATE)
+    yield "LPPO, M=3", Case(lppo(gamma=(0.8, 0.9, 0.95), multipliers=Multipliers(damping=0.5)), LPPO_STATE, 3)
+    yield "Projection", Case(surrogate(lexrl.Projection, stages=stages(), tolerance=0.01), ACTOR_CRITIC | STAGES)
     yield "Random", Case(lexrl.Random(num_envs=4, num_steps=8), RANDOM)
     yield "Only PPO", Case(lexrl.SingleObjective(surrogate(lexrl.PPO), "signal_1"), ONLY_PPO)
     variants = {
-        "second order": lppo(dual=dual(second_order=True)),
-        "average": lppo(average=True),
-        "Q-critic": lppo(networks=networks(action_values=True)),
+        "average": average_reward(lppo, lexrl.LPPOAverageReward),
+        "Q-critic": lppo(lexrl.LPPOQCritic),
         "penalised": lppo(surrogate="kl_penalty", kl_target=0.001),
         "estimates by the surrogate": lppo(return_estimate="surrogate"),
         "weighted": lppo(discounted_states=True),
-        "sequential": lppo(dual=dual(sequential=True)),
+        "sequential": lppo(stages=stages(sequential=True)),
     }
     for name, algorithm in variants.items():
         yield f"LPPO, {name}", Case(algorithm, LPPO_STATE, loops=COMPILED)
+    yield "LPPO, second order", Case(lppo(lexrl.LPPOSecondOrder), LPPO_STATE | SECOND_ORDER, loops=COMPILED)
     falling = "max signal_1 > min signal_2"  # as the critic learns, its estimates of signal_1 fall
     yield (
         "LPPO, estimates by the critic",
@@ -276,14 +280,17 @@ def _actor_critics() -> Iterator[tuple[str, Case]]:
     )
     plain = networks(optimiser=Optimiser(method="sgd"))
     variants = {
-        "second order": la2c(dual=dual(second_order=True)),
-        "average": la2c(average=True),
+        "average": average_reward(la2c, lexrl.LA2CAverageReward),
         "as in the theory": la2c(
-            networks=plain, normalize_advantage=False, discounted_states=True, dual=dual(normalize_violation=False)
+            networks=plain,
+            normalize_advantage=False,
+            discounted_states=True,
+            multipliers=Multipliers(normalize_violation=False),
         ),
     }
     for name, algorithm in variants.items():
         yield f"LA2C, {name}", Case(algorithm, LA2C_STATE, loops=COMPILED)
+    yield "LA2C, second order", Case(la2c(lexrl.LA2CSecondOrder), LA2C_STATE | SECOND_ORDER, loops=COMPILED)
     squashed = la2c(networks=networks(squash_output=True), tolerance=0.001)
     yield "LA2C, continuous", Case(squashed, LA2C_STATE, env=car(), order="max reward > min cost", loops=COMPILED)
 
@@ -294,10 +301,10 @@ def _constrained() -> Iterator[tuple[str, Case]]:
     yield "RCPO", Case(actor_critic(lexrl.RCPO, **limit), state | OBJECTIVES)
     yield (
         "PPOLagrangian",
-        Case(surrogate(lexrl.PPOLagrangian, **limit), state | PENALTY | {"constraint_weights": "picks"}),
+        Case(surrogate(lexrl.PPOLagrangian, **limit), state | PENALTY | {"constraint_weights": "reward_weights"}),
     )
     chance = {"chance_constraints": "signal_1 <= 0.2 with 0.9", "lagrangian": lagrangian()}
-    shown = so_far(finite(), as_limits("signal_1 <= 0.2"))
+    shown = CostAwareObservation.wrap(finite(), as_limits("signal_1 <= 0.2"))
     risk_state = state | OBJECTIVES | {"quantile": "quantile"}
     yield "VaRAC", Case(actor_critic(lexrl.VaRAC, **chance), risk_state, env=shown)
     yield (
@@ -410,6 +417,15 @@ def fingerprint() -> dict[str, str]:
     }
 
 
+NO_LONGER_KEPT = {"Projection": ("multipliers", "violations")}
+"""State that the file still holds, and that was never used."""
+
+
 def recorded() -> dict[str, Any]:
-    """The file."""
-    return json.loads(FILE.read_text())
+    """The file, but for what is no longer kept."""
+    found = json.loads(FILE.read_text())
+    for name, groups in NO_LONGER_KEPT.items():
+        for measured in found["cases"][name].values():
+            for group in groups:
+                del measured["state"][group]
+    return found

@@ -46,7 +46,9 @@ def close(found: list[float | None], expected: list[float | None], what: str) ->
     np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5, err_msg=what)
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if "multipliers" in case.groups])
+@pytest.mark.parametrize(
+    "name", [name for name, case in CASES.items() if {"multipliers", "converged"} & case.groups.keys()]
+)
 def test_multipliers_are_at_work(name: str):
     """Else the recorded numbers would not prove much."""
     metrics = GOLDEN["cases"][name]["compiled"]["metrics"]

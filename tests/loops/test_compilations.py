@@ -19,7 +19,7 @@ SEEDS = (3, 7, 5)
 
 
 def world(**changes):
-    return lexrl.GridNav.generate(4, **({"seed": 1, "slip_probability": 0.3, "max_episode_steps": 12} | changes))
+    return lexrl.GridNav.generate(4, **({"map_seed": 1, "slip_probability": 0.3, "max_episode_steps": 12} | changes))
 
 
 def learner(epsilon=0.3, **changes):
@@ -49,7 +49,7 @@ VALUES = {
     "initial value": [{"algorithm": learner(initial_q=first)} for first in (0.0, -7.5, 1e6)],
     "slip_probability": [{"env": world(slip_probability=slip)} for slip in (0.0, 0.25, 1.0)],
     "rewards": [{"env": world(goal_reward=goal, step_reward=step)} for goal in (1.0, 1000.0) for step in (-1.0, 0.5)],
-    "map": [{"env": world(seed=seed, obstacle_density=density)} for seed in range(3) for density in (0.0, 1.0)],
+    "map": [{"env": world(map_seed=seed, obstacle_density=density)} for seed in range(3) for density in (0.0, 1.0)],
     "seeds": [{"seeds": seeds} for seeds in ((0, 1, 2), (9, 9, 9), (2**32 - 1, 0, 77))],
     "num_log_points": [{"steps": steps, "num_log_points": chunks} for steps in (1, 2, 61) for chunks in (1, 3, 1000)],
     "many at once": [{"algorithm": [learner(0.1 * i, gamma=0.3 * i, tolerance=1.0 * i) for i in range(3)]}],
@@ -67,7 +67,7 @@ def test_values_never_compile(what):
 def test_values_reach_the_program():
     """The counter above would stand still, too, if values were ignored."""
     tables = [np.asarray(trained(**{"steps": 300} | changes).train_states.agent.q) for what in VALUES
-              if what not in ("seeds", "chunks") for changes in VALUES[what]]  # fmt: skip
+              if what not in ("seeds", "num_log_points") for changes in VALUES[what]]  # fmt: skip
     assert len({table.tobytes() for table in tables}) >= len(tables) - 2  # some tolerances are as good as others
 
 
@@ -94,12 +94,12 @@ def test_noise_and_rewards_of_finite_worlds():
 
 
 def test_a_world_each_compiles_once():
-    def num_envs(*slips):
-        return per_seed([world(seed=i, slip_probability=slip) for i, slip in enumerate(slips)])
+    def each(*slips):
+        return per_seed([world(map_seed=i, slip_probability=slip) for i, slip in enumerate(slips)])
 
-    trained(env=num_envs(0.1, 0.2, 0.3))
+    trained(env=each(0.1, 0.2, 0.3))
     before = programs()
-    trained(env=num_envs(0.0, 0.7, 1.0), algorithm=[learner(gamma=0.2 * i) for i in range(3)])
+    trained(env=each(0.0, 0.7, 1.0), algorithm=[learner(gamma=0.2 * i) for i in range(3)])
     assert programs() == before
 
 

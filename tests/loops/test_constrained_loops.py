@@ -17,7 +17,7 @@ from loops import compiled_run, host_run
 CART, ORDER = lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=30), parse("min cost > max reward")
 SMALL = lexrl.Networks(hidden_sizes=(8,))
 PRICES = PIDLagrangian(ki=lexrl.schedules.Constant(1.0), stats_window_size=5.0, kp=0.1, kd=0.1)
-COMMON = {"networks": SMALL, "num_envs": 4, "learning_rate": 0.01, "multipliers": PRICES}
+COMMON = {"networks": SMALL, "num_envs": 4, "learning_rate": 0.01, "lagrangian": PRICES}
 ORACLE = lexrl.DQN(
     hidden_sizes=(8,),
     num_envs=4,

@@ -80,7 +80,7 @@ class Case:
     @property
     def mine(self):
         """What seed 3 carries at the end, without the state of its world."""
-        return member(self.clean[-1].train_states._replace(world=None), PLACE)
+        return member(self.clean[-1].train_states._replace(env_state=None), PLACE)
 
 
 @pytest.fixture(scope="module", params=LEARNERS)
@@ -110,14 +110,14 @@ class TestTheSameNumbers:
     def test_stepped_from_python_alone(self, case):
         """In company, on all devices, compiled; alone, on the host, in other chunks, in the bare world."""
         *_, end = host_run(case.algorithm, CART, ORDER, [MINE], STEPS, num_log_points=2)
-        same(case.mine, member(end.train_states._replace(world=None)))
+        same(case.mine, member(end.train_states._replace(env_state=None)))
 
     @pytest.mark.slow
     def test_compiled_alone(self, case):
         *_, end = compiled_run(case.algorithm, CART, ORDER, [MINE], STEPS, num_log_points=1)
         assert len(end.train_states.iteration.sharding.device_set) == 1
-        same(case.mine, member(end.train_states._replace(world=None)))
-        same(member(case.clean[-1].train_states.world[0], PLACE), member(end.train_states.world))
+        same(case.mine, member(end.train_states._replace(env_state=None)))
+        same(member(case.clean[-1].train_states.env_state[0], PLACE), member(end.train_states.env_state))
 
     @pytest.mark.slow
     @pytest.mark.skipif(len(jax.devices()) < 2, reason="this machine has one core, so there is one device")
@@ -131,7 +131,7 @@ class TestTheSameNumbers:
 
     def test_beside_others(self, case):
         *_, end = crowd(case.algorithm, seeds=(MINE, 77, 78))
-        same(case.mine, member(end.train_states._replace(world=None), 0))
+        same(case.mine, member(end.train_states._replace(env_state=None), 0))
 
     @pytest.mark.parametrize("chunks", [1, 3, 1000])
     def test_cut_differently(self, case, chunks):
@@ -223,7 +223,9 @@ class TestBadRewards:
         worlds[place] = world(**{signal: 20}, poison=poison)
         seen = crowd(case.algorithm, num_envs=worlds)
         stop = -(-20 // case.algorithm.num_steps) * case.block
-        sentence = f"Seed {SEEDS[place]} stopped at step {stop}: the world paid NaN or infinity for '{signal}'."
+        sentence = (
+            f"Seed {SEEDS[place]} stopped at step {stop}: the environment returned NaN or infinity for '{signal}'."
+        )
         assert [chunk.faults for chunk in seen] == [{place: sentence} if chunk.steps >= stop else {} for chunk in seen]
         for one, other in zip(seen, case.clean, strict=True):
             for someone in {0, 1, 2} - {place}:
@@ -241,7 +243,10 @@ class TestBadRewards:
         good = member(before, PLACE)
         for chunk in seen[broken:]:
             kept = member(chunk.train_states, PLACE)
-            same((kept.agent, kept.obs, kept.clock, kept.earned), (good.agent, good.obs, good.clock, good.earned))
+            same(
+                (kept.agent, kept.obs, kept.episode_step, kept.episode_return),
+                (good.agent, good.obs, good.episode_step, good.episode_return),
+            )
         for chunk in seen[broken + 1 :]:
             assert chunk.metrics["num_episodes"][PLACE] == 0
             assert np.isnan(chunk.metrics["episode_return"][PLACE]).all()
@@ -255,7 +260,7 @@ class TestBadRewards:
     def test_a_cost_of_any_finite_size_is_none(self, case):
         """1e30 is a number: whether a learner can live with it is the learner's fault, and said so."""
         *_, end = crowd(case.algorithm, num_envs=[world(), world(cost=20, poison=1e30), world()])
-        assert "the world paid" not in end.faults.get(PLACE, "")
+        assert "the environment returned" not in end.faults.get(PLACE, "")
         same(member(case.clean[-1].train_states, 0), member(end.train_states, 0))
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(end.train_states.agent, PLACE)))
 
@@ -263,13 +268,13 @@ class TestBadRewards:
 class TestBadLearners:
     @pytest.mark.parametrize("rate", [1e38, 3e38])
     def test_parameters_that_overflow(self, case, rate):
-        wild = with_setting(case.algorithm, "rate", rate)
+        wild = with_setting(case.algorithm, "learning_rate", rate)
         seen = crowd([case.algorithm, wild, case.algorithm])
         *_, end = seen
         assert end.faults.keys() == {PLACE}
         sentence = end.faults[PLACE]
         assert sentence.startswith(f"Seed {MINE} stopped at step ")
-        assert "the learner computed NaN or infinity for " in sentence
+        assert "the algorithm computed NaN or infinity for " in sentence
         assert sentence.endswith(("'cost'.", "'reward'.", "its loss or state."))
         stop = int(sentence.split("step ")[1].split(":")[0])
         assert stop % case.block == 0
@@ -280,7 +285,7 @@ class TestBadLearners:
             assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(chunk.train_states.agent, PLACE)))
 
     def test_a_result_says_so(self, case):
-        each = [case.algorithm, case.algorithm, with_setting(case.algorithm, "rate", 3e38)]
+        each = [case.algorithm, case.algorithm, with_setting(case.algorithm, "learning_rate", 3e38)]
         result = lexrl.train(each, per_seed([world()] * 3), ORDER, seeds=SEEDS, total_timesteps=STEPS, num_log_points=5)
         assert result.faults.keys() == {2}
         assert result.faults[2] in str(result)

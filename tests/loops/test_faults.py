@@ -58,7 +58,7 @@ class TestBadRewards:
         worlds = [poisoned()] * 3
         worlds[place] = poisoned(**{signal: 27}, poison=poison)
         seen = chunks(worlds)
-        sentence = f"Seed {SEEDS[place]} stopped at step 27: the world paid NaN or infinity for '{name}'."
+        sentence = f"Seed {SEEDS[place]} stopped at step 27: the environment returned NaN or infinity for '{name}'."
         assert [chunk.faults for chunk in seen] == [{}, {}] + [{place: sentence}] * 4
         for one, other in zip(seen, clean, strict=True):
             for someone in set(range(3)) - {place}:
@@ -73,7 +73,7 @@ class TestBadRewards:
         seen = chunks([poisoned(), poisoned(27), poisoned()])
         for chunk, good in zip(seen, [*clean[:2], *[clean[1]] * 4], strict=True):
             kept = member(chunk.train_states, 1)
-            same((kept.agent, kept.obs, kept.clock, kept.earned, kept.world[0]), _state(good))
+            same((kept.agent, kept.obs, kept.episode_step, kept.episode_return, kept.env_state[0]), _state(good))
             assert np.isfinite(kept.agent.q).all()
 
     def test_it_shows_nothing_any_more(self, clean):
@@ -125,7 +125,7 @@ def _people(num_envs=None):
 
 def _state(chunk):
     good = member(chunk.train_states, 1)
-    return good.agent, good.obs, good.clock, good.earned, good.world[0]
+    return good.agent, good.obs, good.episode_step, good.episode_return, good.env_state[0]
 
 
 class TestBadLearners:
@@ -144,14 +144,14 @@ class TestBadLearners:
             said.append(end.faults[1])
         assert said[0] == said[1]
         assert said[0].startswith("Seed 12 stopped at step ")
-        assert "the learner computed NaN or infinity for 'signal_" in said[0]
+        assert "the algorithm computed NaN or infinity for 'signal_" in said[0]
 
     def test_values_too_large_from_the_start(self):
         """gamma * initial is fine, a step of alpha * error is not: the second visit finds infinity."""
         algorithms = [learner(), learner(), learner(initial_q=3e38, alpha=8.0, gamma=0.5)]
         *_, end = chunks([poisoned()] * 3, algorithm=algorithms, steps=60, cuts=1)
         assert end.faults.keys() == {2}
-        assert "the learner computed NaN or infinity for 'signal_2'" in end.faults[2]
+        assert "the algorithm computed NaN or infinity for 'signal_2'" in end.faults[2]
         np.testing.assert_array_equal(member(end.train_states, 2).agent.q, np.float32(3e38))
 
     def test_what_is_kept_is_finite(self):
@@ -164,7 +164,7 @@ class TestBadLearners:
     def test_a_number_that_belongs_to_no_objective(self, loop):
         *_, end = loop(Loss(), CLEAN, ORDER, [21, 22], 60, num_log_points=3)
         assert end.faults.keys() == {0, 1}
-        assert "Seed 21 stopped at step 36: the learner computed NaN or infinity for its loss" in end.faults[0]
+        assert "Seed 21 stopped at step 36: the algorithm computed NaN or infinity for its loss" in end.faults[0]
         np.testing.assert_array_equal(end.train_states.agent, [4, 4])
 
 
@@ -191,7 +191,7 @@ class TestTheHostLoop:
         return chunks([poisoned(), poisoned(27)], host_run, seeds=SEEDS[:2])
 
     def test_it_is_named_and_the_others_go_on(self, stepped, clean):
-        sentence = "Seed 12 stopped at step 27: the world paid NaN or infinity for 'signal_1'."
+        sentence = "Seed 12 stopped at step 27: the environment returned NaN or infinity for 'signal_1'."
         assert [chunk.faults for chunk in stepped] == [{}, {}] + [{1: sentence}] * 4
         for one, other in zip(stepped, clean, strict=True):
             same(member(one.train_states, 0), member(other.train_states, 0))
@@ -199,7 +199,10 @@ class TestTheHostLoop:
     def test_it_keeps_its_last_good_state(self, stepped, clean):
         for chunk in stepped[2:]:
             kept, good = member(chunk.train_states, 1), member(clean[1].train_states, 1)
-            same((kept.agent, kept.obs, kept.clock, kept.earned), (good.agent, good.obs, good.clock, good.earned))
+            same(
+                (kept.agent, kept.obs, kept.episode_step, kept.episode_return),
+                (good.agent, good.obs, good.episode_step, good.episode_return),
+            )
 
     def test_it_shows_nothing_any_more(self, stepped):
         for chunk in stepped[3:]:

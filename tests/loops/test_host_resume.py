@@ -13,7 +13,7 @@ from lexrl.envs import GymEnv
 from lexrl.loops import host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
-from lexrl.types import Discrete, Spec, Step
+from lexrl.types import Discrete, EnvSpec, Step
 
 ORDER = parse("max reward")
 SEEDS, CHUNKS = (3, 8, 5), 4
@@ -88,8 +88,8 @@ class TestGoingOn:
         """Episodes were under way, of different lengths; some had ended before; learners learned."""
         _, _, whole = case
         for chunk in whole[:-1]:
-            assert len(np.unique(chunk.train_states.clock)) > 2
-            np.testing.assert_array_equal(chunk.train_states.world.taken, chunk.train_states.clock)
+            assert len(np.unique(chunk.train_states.episode_step)) > 2
+            np.testing.assert_array_equal(chunk.train_states.env_state.taken, chunk.train_states.episode_step)
         assert (np.asarray([chunk.metrics["num_episodes"] for chunk in whole]).sum(axis=0) > 3).all()
         one, other = (jax.tree.leaves(chunk.train_states.agent) for chunk in (whole[0], whole[-1]))
         assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
@@ -115,13 +115,13 @@ def test_actions_that_are_floats():
     whole = trained(algorithm, lambda: GymEnv("Pendulum-v1", 20), steps=96)
     rest = trained(algorithm, lambda: GymEnv("Pendulum-v1", 20), stored(whole[1].train_states), steps=96)
     same(whole[-1].train_states, rest[-1].train_states)
-    assert whole[1].train_states.world.actions.dtype == np.float32
+    assert whole[1].train_states.env_state.actions.dtype == np.float32
 
 
 class Drawn:
     """A world in plain Python, which draws with the keys it is given."""
 
-    spec = Spec(Discrete(4), Discrete(2), ("reward",), 7)
+    spec = EnvSpec(Discrete(4), Discrete(2), ("reward",), 7)
 
     def reset(self, key):
         cell = np.int32(jax.random.randint(key, (), 0, 4))

@@ -88,7 +88,7 @@ class TestShapes:
         assert not np.array_equal(played[True].lengths[0], played[True].lengths[1])
 
     def test_nothing_to_play(self, trained):
-        with pytest.raises(lexrl.InputError, match="0 episodes tell nothing"):
+        with pytest.raises(lexrl.InputError, match="evaluation episodes is 0"):
             evaluate(trained[0], trained[1].agent, episodes=0)
 
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 import lexrl
 from lexrl import per_seed
 from lexrl.loops import compiled, keys
+from lexrl.loops.chunks import chunk_ends
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import make_population
 from lexrl.momdp import MOMDP
 from lexrl.order import parse
-from lexrl.types import Box, Discrete, Spec, Step, Transition
+from lexrl.types import Box, Discrete, EnvSpec, Step, Transition
 from loops import compiled_run, host_run
 
 RULES = {
@@ -201,16 +202,16 @@ class TestChunks:
         assert (few >= N_STEPS // 12).all()
 
     @settings(max_examples=200, deadline=None)
-    @given(total=st.integers(1, 500), num_log_points=st.integers(1, 700), done=st.integers(0, 500))
-    def test_where_chunks_end(self, total, chunks, done):
-        stops = compiled.stops(total, chunks)
+    @given(total=st.integers(1, 500), num_chunks=st.integers(1, 700), done=st.integers(0, 500))
+    def test_where_chunks_end(self, total, num_chunks, done):
+        stops = chunk_ends(total, num_chunks)
         sizes = np.diff([0, *stops])
         assert stops[-1] == total
-        assert len(stops) == min(total, chunks)
-        even = sizes[chunks >= 10 :]  # of many, the first is short
+        assert len(stops) == min(total, num_chunks)
+        even = sizes[num_chunks >= 10 :]  # of many, the first is short
         assert len(even) == 0 or even.max() - even.min() <= 1
-        assert sizes[0] <= (-(-total // (10 * chunks)) if chunks >= 10 else sizes.max())
-        assert compiled.stops(total, chunks, done) == [stop for stop in stops if stop > done]
+        assert sizes[0] <= (-(-total // (10 * num_chunks)) if num_chunks >= 10 else sizes.max())
+        assert chunk_ends(total, num_chunks, done) == [stop for stop in stops if stop > done]
 
     @pytest.mark.parametrize("loop", [compiled_run, host_run])
     @pytest.mark.parametrize(("steps", "chunks"), [(0, 1), (1, 0), (-5, 2)])
@@ -273,7 +274,7 @@ class Corridor(eqx.Module):
 
     @property
     def spec(self):
-        return Spec(Box((2,)), Discrete(2), ("luck", "toll"), 6)
+        return EnvSpec(Box((2,)), Discrete(2), ("luck", "toll"), 6)
 
     def reset(self, key):
         cell = jax.random.randint(key, (), 0, 2)
@@ -399,10 +400,10 @@ class TestVectorWorlds:
         for place in range(len(LOOPS[loop])):
             ends = [world[-1] for world in tale[place]]
             clock = [0 if end[5] else end[6] for end in ends]
-            np.testing.assert_array_equal(np.asarray(train_states.clock)[place], clock)
+            np.testing.assert_array_equal(np.asarray(train_states.episode_step)[place], clock)
             earned = [np.sum([step[2] for step in world[len(world) - n :]], axis=0) if n else [0.0, 0.0]
                       for world, n in zip(tale[place], clock, strict=True)]  # fmt: skip
-            np.testing.assert_allclose(np.asarray(train_states.earned)[place], earned, rtol=1e-5)
+            np.testing.assert_allclose(np.asarray(train_states.episode_return)[place], earned, rtol=1e-5)
             assert np.asarray(train_states.iteration)[place] == ITERATIONS
 
     @pytest.mark.parametrize("loop", LOOPS)

@@ -9,6 +9,7 @@ differ (a policy may use up its slack by taking the tempting action now and then
 Three learners are in each world, and two must succeed: a rare tempting action may not be tried in time.
 """
 
+import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import Dual, Networks, Optimiser, exact
+from lexrl import Multipliers, Networks, Optimiser, Stages, exact
 from lexrl.algorithms.projection import Projection
 from lexrl.schedules import Linear, Power
 from lexrl.tolerance import Absolute
@@ -51,7 +52,7 @@ class Probe(NamedTuple):
             for name, amount in signals.items():
                 rewards[SIGNALS.index(name), state, action] = amount
         first = np.eye(STATES)[0]
-        return lexrl.MOMDP.from_arrays(transitions, rewards, GAMMA, initial=first, terminal=[END], objectives=SIGNALS)
+        return lexrl.MOMDP.from_arrays(transitions, rewards, GAMMA, initial=first, terminal=[END], signals=SIGNALS)
 
     def turned(self, right):
         """The same world for who puts reward before cost: each signal is what the other was, with its sign changed."""
@@ -126,13 +127,16 @@ TABLE = Networks(hidden_sizes=(), use_bias=False)
 PATIENCE = {"LA2C": 2000.0, "LPPO": 3000.0, "Projection": 1500.0}
 
 
-def dual(name, **changes):
-    """One objective after the other. Prices move fast, and are damped so that they do not overshoot."""
-    settings = {"sequential": True, "stats_window_size": 300.0, "patience": PATIENCE[name], "eta": 10.0, "damping": 4.0}
-    return Dual(**(settings | changes))
+def stages(name, **changes):
+    """One objective after the other."""
+    return Stages(**({"stats_window_size": 300.0, "patience": PATIENCE[name], "sequential": True} | changes))
 
 
-def learner(name, tolerance, **changes):
+MULTIPLIERS = Multipliers(eta=10.0, damping=4.0)
+"""They move fast, and are damped so that they do not overshoot."""
+
+
+def learner(name, tolerance, kind=None, **changes):
     """A table in place of a network; what is most important is learned first.
 
     A bonus for entropy keeps actions in play that an objective has no use for, for the next one; and no objective
@@ -159,15 +163,21 @@ def learner(name, tolerance, **changes):
         "gae_lambda": 0.9,
         "learning_rate": Linear(0.02, 0.0, updates),
         "critic_learning_rate": 0.05,
-        "dual": dual(name),
+        "stages": stages(name),
         "networks": TABLE,
     }
     if name != "LA2C":
         settings |= {"num_epochs": 2, "num_minibatches": 2}
     if name != "Projection":
-        settings |= {"ent_coef": Linear(0.05, 0.0, 0.7 * updates)}
-    kind = {"LA2C": lexrl.LA2C, "LPPO": lexrl.LPPO, "Projection": Projection}[name]
-    return kind(gamma=GAMMA, tolerance=tolerance, **(settings | changes))
+        settings |= {"ent_coef": Linear(0.05, 0.0, 0.7 * updates), "multipliers": MULTIPLIERS}
+    if kind not in AVERAGE_REWARD.values():
+        settings["gamma"] = GAMMA
+    kind = kind or {"LA2C": lexrl.LA2C, "LPPO": lexrl.LPPO, "Projection": Projection}[name]
+    return kind(tolerance=tolerance, **(settings | changes))
+
+
+SECOND_ORDER = {"LA2C": lexrl.LA2CSecondOrder, "LPPO": lexrl.LPPOSecondOrder}
+AVERAGE_REWARD = {"LA2C": lexrl.LA2CAverageReward, "LPPO": lexrl.LPPOAverageReward}
 
 
 def train(name, probes, order=ORDER, **changes):
@@ -216,16 +226,19 @@ STRICT = ("2 tempts away from 1", "1 ties and 2 decides")
 GENEROUS = TEMPTATION._replace(tolerance=(0.5, 0.02), right={0: {0}})
 VARIANTS = {
     "plain": lambda name: {},
-    "simultaneous": lambda name: {"dual": dual(name, sequential=False, beta=(1.0, 0.05))},
-    "second order": lambda name: {"dual": dual(name, second_order=True)},
-    "level of the critic": lambda name: {"return_estimate": "critic"},
-    "level with the surrogate": lambda name: {"return_estimate": "surrogate"},
+    "simultaneous": lambda name: {
+        "stages": stages(name, sequential=False),
+        "multipliers": dataclasses.replace(MULTIPLIERS, beta=(1.0, 0.05)),
+    },
+    "second order": lambda name: {"kind": SECOND_ORDER[name]},
+    "returns of the critic": lambda name: {"return_estimate": "critic"},
+    "returns with the surrogate": lambda name: {"return_estimate": "surrogate"},
     "kl_penalty": lambda name: {"surrogate": "kl_penalty", "kl_target": 0.02},
     "discounted_states": lambda name: {"discounted_states": True},
     "linear critic": lambda name: {
         "networks": Networks(hidden_sizes=(16,), critic_hidden_sizes=(), critic_features=one_hot)
     },
-    "action critics": lambda name: {"networks": Networks(hidden_sizes=(), use_bias=False, action_values=True)},
+    "action critics": lambda name: {"kind": lexrl.LPPOQCritic},
     # Half a unit at first, which is enough to give in; in the end too little.
     "decaying tolerance": lambda name: {"tolerance": Absolute(0.5) * Power(0.6)},
     "Robbins-Monro rates": lambda name: {
@@ -235,7 +248,7 @@ VARIANTS = {
         "critic_learning_rate": Power(0.55, 10.0),
     },
 }
-LPPO_ONLY = ("level with the surrogate", "kl_penalty")
+LPPO_ONLY = ("returns with the surrogate", "kl_penalty", "action critics")
 WITHOUT_SLACK = ("simultaneous", "decaying tolerance")
 """All at once, objective 1 goes on moving the policy on its own, at a rate that must outweigh objective 2's from the
 start: slack is left alone."""
@@ -268,10 +281,11 @@ def test_limit_averages(name):
     transitions[0, [0, 1, 2], [0, 1, 0]] = transitions[1, :, 0] = 1
     cost, reward = [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5]], [[1.0, 5.0, 2.0], [5.0, 5.0, 5.0]]
     process = lexrl.MOMDP.from_arrays(
-        transitions, [cost, reward], 1.0, initial=[1.0, 0.0], objectives=("cost", "reward")
+        transitions, [cost, reward], 1.0, initial=[1.0, 0.0], signals=("cost", "reward")
     )
-    # Here each world's rollout counts as an episode: there are 16 of them between updates.
-    algorithm = learner(name, (0.02, 0.02), average=True, dual=dual(name, stats_window_size=150.0, patience=400.0))
+    # Here each environment's rollout counts as an episode: there are 16 of them between updates.
+    short = stages(name, stats_window_size=150.0, patience=400.0)
+    algorithm = learner(name, (0.02, 0.02), kind=AVERAGE_REWARD[name], stages=short)
     world = lexrl.FiniteEnv(process, max_episode_steps=32)
     result = lexrl.train(algorithm, world, TWO, seeds=EACH, total_timesteps=STEPS[name], num_log_points=1)
     best = lexrl.solve_average(process, TWO).returns

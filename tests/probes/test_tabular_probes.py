@@ -39,7 +39,7 @@ class Probe(NamedTuple):
                 rewards[SIGNALS.index(name), state, action] = amount
         first = np.eye(4)[0]
         process = lexrl.MOMDP.from_arrays(
-            transitions, rewards, GAMMA, initial=first, terminal=[END], objectives=SIGNALS
+            transitions, rewards, GAMMA, initial=first, terminal=[END], signals=SIGNALS
         )
         return lexrl.FiniteEnv(process, max_episode_steps=10)
 

@@ -1,11 +1,11 @@
-"""Experiments that nobody ran: a file with a section of every kind."""
+"""Made-up experiments: a file with a section of every kind."""
 
 import json
 
 import numpy as np
 import PIL.Image
 
-from lexrl.report import form
+from lexrl.report import markup
 
 NINE = ("LPPO", "LA2C", "LDQN", "PPO", "A2C", "DQN", "RCPO", "AproPO", "VaR_AC")
 HOSTILE = "<script>alert('x')</script>\"&"
@@ -14,13 +14,13 @@ HOSTILE = "<script>alert('x')</script>\"&"
 def experiment(labels=NINE, points=50, name="safety", title="Safety: CartSafe and GridNav", seed=0):
     """An experiment with a section of every kind."""
     rng = np.random.default_rng(seed)
-    question = "Do the lexicographic learners keep the cost as low as it can be, and what reward is left to them?"
+    question = "Do the lexicographic algorithms reach the lowest cost, and how much reward do they keep?"
     sections = [
         claims(), text(), curves(rng, labels=labels, points=points), table(labels), ranking(rng, labels), scaling(rng),
-        front(rng, labels), pictures(),
+        front(rng, labels), images(),
     ]  # fmt: skip
     return {
-        "format": 1, "experiment": name, "size": "laptop", "title": title, "question": question,
+        "format": 2, "experiment": name, "size": "laptop", "title": title, "question": question,
         "command": f"lexrl experiment {name} --size laptop", "begun": "2026-11-16T09:12:44", "seconds": 1234.5,
         "versions": {"lexrl": "0.1.0", "jax": "0.10.0"}, "machine": {"processor": "x86_64", "cores": 2},
         "commit": "abc1234", "runs": [run(label) for label in labels], "sections": sections,
@@ -38,25 +38,25 @@ def write(folder, content, pictures=True):
 
 
 def run(label):
-    name = form.plain(label)
+    name = markup.file_name(label)
     return {
-        "folder": f"cart-safe/tuned/{name}", "label": label, "seeds": 10, "steps": 2_000_000, "seconds": 80.1,
+        "folder": f"cart-safe/tuned/{name}", "label": label, "seeds": 10, "total_timesteps": 2_000_000, "seconds": 80.1,
         "command": f"lexrl train {name} cart-safe --seeds 10 --steps 2e6", "state": "finished", "why": "",
     }  # fmt: skip
 
 
 def claims():
-    told = (
+    given = (
         ("LPPO and LA2C reach a lower cost than every baseline.", "yes", "LPPO 2.0 [1.2, 3.0], PPO 5.0 [4.2, 6.0]"),
         ("LDQN learns more slowly than DQN.", "no", "412k [390k, 430k] steps against 405k [380k, 425k]"),
         ("VaR_AC does not satisfy its constraint.", "not decidable", "cost 10.0 [9.2, 11.0]"),
     )
-    rows = [{"claim": claim, "seen": seen, "numbers": numbers} for claim, seen, numbers in told]
+    rows = [{"claim": claim, "seen": seen, "numbers": numbers} for claim, seen, numbers in given]
     return {"kind": "claims", "title": "What the paper says, and what is seen here", "rows": rows}
 
 
 def text():
-    words = "Cost comes first: a learner with less of it is better, whatever its reward.\n\nReward counts `after`."
+    words = "Cost comes first: an algorithm with less of it is better, whatever its reward.\n\nReward counts `after`."
     return {"kind": "text", "title": "How to read it", "text": words}
 
 
@@ -111,7 +111,7 @@ def scaling(rng):
     ]  # fmt: skip
     return {
         "kind": "scaling", "name": "scaling", "title": "Scaling with the number of objectives", "x": "objectives M",
-        "y": "steps until stable", "caption": "30 random worlds each; lines are fitted powers.", "panels": panels,
+        "y": "steps to convergence", "caption": "30 random MOMDPs each; lines are fitted power laws.", "panels": panels,
     }  # fmt: skip
 
 
@@ -139,9 +139,9 @@ def front(rng, labels=NINE):
     }  # fmt: skip
 
 
-def pictures():
+def images():
     shown = [
         {"file": f"figures/{name}.png", "alt": f"the policy of {label} as arrows", "label": label}
         for name, label in (("a", "LPPO"), ("b", "LDQN"))
     ]
-    return {"kind": "pictures", "title": "Learned policies", "caption": "One seed each.", "pictures": shown}
+    return {"kind": "images", "title": "Learned policies", "caption": "One seed each.", "images": shown}

@@ -4,7 +4,7 @@ import pytest
 import synthetic
 from browser import MISSING, Browser
 
-from lexrl.report import sections
+from lexrl.report.page import document
 
 pytestmark = pytest.mark.skipif(MISSING, reason="no browser here: chromium is not installed")
 CURVES = "document.querySelector(\"figure[data-name='cart-safe-tuned']\")"
@@ -18,7 +18,7 @@ def address(tmp_path_factory):
     place = tmp_path_factory.mktemp("page")
     one = synthetic.write(place / "one", synthetic.experiment())
     two = synthetic.write(place / "two", synthetic.experiment(("Sarsa", "Q-learning"), name="other", title="Other"))
-    (place / "report.html").write_text(sections.document("Results", [one, two]))
+    (place / "report.html").write_text(document("Results", [one, two]))
     return (place / "report.html").as_uri()
 
 
@@ -160,7 +160,7 @@ def test_nothing_sticks_out(browser, address, width):
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
-def test_night_has_other_colours(browser, address):
+def test_dark_mode_has_other_colors(browser, address):
     shown = []
     line = "document.querySelector('g.s path.m')"
     for dark in (False, True):
@@ -171,7 +171,7 @@ def test_night_has_other_colours(browser, address):
     assert shown[0][1] != shown[1][1]
 
 
-def test_on_paper_it_is_day(browser, address):
+def test_print_is_in_light_mode(browser, address):
     browser.open(address, dark=True)
     dark = {"name": "prefers-color-scheme", "value": "dark"}
     browser.call("Emulation.setEmulatedMedia", media="print", features=[dark])

@@ -10,7 +10,8 @@ import pytest
 import lexrl
 from lexrl import Networks
 from lexrl.errors import InputError
-from lexrl.report import page, run_folder
+from lexrl.report import run_folder
+from lexrl.report.folder import page
 
 ORDER = "min cost > max reward"
 
@@ -18,22 +19,22 @@ ORDER = "min cost > max reward"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("page")
-    learner = lexrl.LPPO(worlds=4, rollout=64, minibatches=2, networks=Networks(hidden=(8,)))
+    algorithm = lexrl.LPPO(num_envs=4, num_steps=64, num_minibatches=2, networks=Networks(hidden_sizes=(8,)))
     for seed in (0, 10):
         lexrl.train(
-            learner,
+            algorithm,
             "cart-safe",
             ORDER,
             seeds=[seed, seed + 1],
             total_timesteps=5120,
-            chunks=4,
+            num_log_points=4,
             out=place / f"run-{seed}",
         )
     return place
 
 
 def test_everything_is_in_it(folder):
-    text = page.page(folder)
+    text = page(folder)
     assert text.count("<svg") == 2
     for part in ("min cost", "max reward", "mean of seeds", "worst seed", "2 seeds x 5,120 steps", "jax"):
         assert part in text
@@ -55,7 +56,7 @@ def test_broken_and_unfinished_runs_are_told_and_the_rest_is_shown(folder, tmp_p
     (tmp_path / "all" / "run-0" / "summary.json").unlink()
     (tmp_path / "all" / "broken").mkdir()
     (tmp_path / "all" / "broken" / "run.json").write_text("{")
-    text = page.page(tmp_path / "all")
+    text = page(tmp_path / "all")
     assert "This run is not finished" in text
     assert "Left out:" in text
     assert "is not JSON" in text
@@ -67,7 +68,7 @@ def test_a_damaged_run_or_solution_does_not_spoil_the_page(folder, tmp_path):
     (tmp_path / "all" / "run-0" / "metrics.csv").write_text("seed,step\n0,late\n")
     (tmp_path / "all" / "solved").mkdir()
     (tmp_path / "all" / "solved" / "solution.json").write_text('{"world": "grid-nav"}')
-    text = page.page(tmp_path / "all")
+    text = page(tmp_path / "all")
     assert text.count("Left out:") == 2
     assert "line 2 cannot be read" in text
     assert "it has no &#x27;order&#x27;" in text
@@ -75,15 +76,15 @@ def test_a_damaged_run_or_solution_does_not_spoil_the_page(folder, tmp_path):
 
 
 def test_a_folder_without_runs_is_a_sentence(tmp_path):
-    with pytest.raises(InputError, match="is no run that could be reported"):
-        page.page(tmp_path)
+    with pytest.raises(InputError, match="There is no run to report"):
+        page(tmp_path)
     with pytest.raises(InputError, match="There is no folder"):
-        page.page(tmp_path / "nowhere")
+        page(tmp_path / "nowhere")
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser here")
 def test_a_browser_shows_it(folder, tmp_path):
-    (tmp_path / "report.html").write_text(page.page(folder))
+    (tmp_path / "report.html").write_text(page(folder))
     command = [
         "chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
         "--dump-dom", (tmp_path / "report.html").as_uri(),

@@ -7,18 +7,19 @@ import pytest
 from PIL import Image
 
 from lexrl.errors import InputError
-from lexrl.report import plots
+from lexrl.report import learning_curves, maps, tradeoffs
+from lexrl.report.picture import Picture
 
 NAN = float("nan")
 BEGINNINGS = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
 @pytest.fixture(scope="module")
-def curves() -> plots.Picture:
+def curves() -> Picture:
     returns = np.random.default_rng(0).normal(size=(20, 3, 2))
     returns[:5, 0] = NAN
     returns[:2] = NAN
-    return plots.learning_curves(np.arange(20) * 100, returns, ["min cost", "max reward"], "a title")
+    return learning_curves.draw(np.arange(20) * 100, returns, ["min cost", "max reward"], "a title")
 
 
 class TestPicture:
@@ -49,7 +50,9 @@ class TestPicture:
 
     @pytest.mark.parametrize("name", ["curves.docx", "curves"])
     def test_an_ending_that_is_none_is_one_sentence(self, curves, name, tmp_path):
-        with pytest.raises(InputError, match=rf"cannot be saved as '{name}'; let the name end in .png, .svg or .pdf\."):
+        with pytest.raises(
+            InputError, match=rf"cannot be saved as '{name}'; use a file name that ends in .png, .svg or .pdf\."
+        ):
             curves.save(tmp_path / name)
         assert not list(tmp_path.iterdir())
 
@@ -63,32 +66,35 @@ class TestLearningCurves:
 
     def test_the_thick_line_is_the_median_of_the_seeds_that_are_known(self):
         returns = np.array([[[1.0], [2.0], [9.0]], [[NAN], [4.0], [6.0]], [[NAN], [NAN], [NAN]]])
-        picture = plots.learning_curves(np.array([1, 2, 3]), returns, ["max reward"], "")
+        picture = learning_curves.draw(np.array([1, 2, 3]), returns, ["max reward"], "")
         thick = max(picture.figure.axes[0].lines, key=lambda line: line.get_linewidth())
         np.testing.assert_array_equal(thick.get_xydata(), [[1, 2], [2, 5]])
 
     def test_an_objective_without_any_episode_stays_empty(self):
-        picture = plots.learning_curves(np.array([1, 2]), np.full((2, 3, 1), NAN), ["max reward"], "")
+        picture = learning_curves.draw(np.array([1, 2]), np.full((2, 3, 1), NAN), ["max reward"], "")
         assert picture.png.startswith(BEGINNINGS["png"])
 
 
 def test_the_slack_curve_begins_at_the_optimum_and_goes_to_the_other_extreme():
     slack, cost, reward = np.array([0.0, 1.0, 3.0]), np.array([2.0, 3.0, 5.0]), np.array([0.0, 8.0, 10.0])
-    picture = plots.slack_curve(slack, cost, reward, ("cost", "reward"), "a title")
+    picture = tradeoffs.slack_curve(slack, cost, reward, ("cost", "reward"), "a title")
     texts = [text.get_text() for text in picture.figure.axes[0].texts]
     assert texts == ["lexicographic optimum\ncost 2, reward ≈ 0", "best reward with no regard to cost: 10"]
 
 
 def test_a_curve_of_one_point_can_be_drawn():
     one = np.array([0.0])
-    assert plots.slack_curve(one, one, one, ("cost", "reward"), "").png.startswith(BEGINNINGS["png"])
+    assert tradeoffs.slack_curve(one, one, one, ("cost", "reward"), "").png.startswith(BEGINNINGS["png"])
 
 
 class TestToleranceCurves:
     def drawn(self, gap, **more):
         tolerances = np.geomspace(1e-3, 1, 10)
-        panels = [plots.Panel("cost given up", tolerances - 1e-3, **more), plots.Panel("reward", np.arange(10.0))]
-        return plots.tolerance_curves(tolerances, panels, gap, "a title")
+        panels = [
+            tradeoffs.ToleranceCurve("cost given up", tolerances - 1e-3, **more),
+            tradeoffs.ToleranceCurve("reward", np.arange(10.0)),
+        ]
+        return tradeoffs.tolerance_curves(tolerances, panels, gap, "a title")
 
     def test_one_panel_for_each_objective_in_its_order(self):
         assert [axes.get_ylabel() for axes in self.drawn(0.1).figure.axes] == ["cost given up", "reward"]
@@ -113,5 +119,5 @@ class TestToleranceCurves:
 def test_a_map_can_be_drawn():
     obstacles = np.zeros(9, bool)
     obstacles[4] = True
-    picture = plots.grid_map(3, obstacles, 1, np.eye(4)[np.arange(9) % 4], np.ones(9), "a title")
+    picture = maps.grid_policy(3, obstacles, 1, np.eye(4)[np.arange(9) % 4], np.ones(9), "a title")
     assert picture.png.startswith(BEGINNINGS["png"])

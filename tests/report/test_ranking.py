@@ -91,21 +91,21 @@ class TestCompare:
 class TestRanking:
     def test_planted_classes(self):
         means = [(0.0, 0.0), (9.0, 0.0), (0.0, 9.0), (9.0, 0.0), (-9.0, 50.0)]
-        found = ranking.ranking([run(each, i) for i, each in enumerate(means)], [1, 1], [3.0, 0.0])
+        found = ranking.rank([run(each, i) for i, each in enumerate(means)], [1, 1], [3.0, 0.0])
         assert [set(each) for each in found.classes] == [{1, 3}, {2}, {0}, {4}]
         assert found.over[1, 0] == 1
         assert found.verdicts[2][0].by == 1
 
     def test_of_one_objective_is_the_order_of_the_means(self):
         runs = [run((mean,), i) for i, mean in enumerate((5.0, 20.0, 0.0, 10.0))]
-        assert ranking.ranking(runs, [1]).classes == ((1,), (3,), (0,), (2,))
-        assert ranking.ranking(runs, [-1]).classes == ((2,), (0,), (3,), (1,))
+        assert ranking.rank(runs, [1]).classes == ((1,), (3,), (0,), (2,))
+        assert ranking.rank(runs, [-1]).classes == ((2,), (0,), (3,), (1,))
 
     def test_of_one_run(self):
-        assert ranking.ranking([run((1.0,), 0)], [1]).classes == ((0,),)
+        assert ranking.rank([run((1.0,), 0)], [1]).classes == ((0,),)
 
     def test_probabilities_add_up(self):
-        found = ranking.ranking([run((0.0, 0.0), i, 5) for i in range(4)], [1, -1], 0.5)
+        found = ranking.rank([run((0.0, 0.0), i, 5) for i in range(4)], [1, -1], 0.5)
         equal = np.array([[verdict.equal for verdict in row] for row in found.verdicts])
         assert found.over + found.over.T + equal == pytest.approx(np.ones((4, 4)))
         assert (equal == equal.T).all()
@@ -113,30 +113,28 @@ class TestRanking:
 
     def test_is_compare_for_two(self):
         first, second = run((0.3, 0.0), 0), run((0.0, 0.0), 1)
-        assert ranking.ranking([first, second], [1, 1], 0.1).verdicts[0][1] == ranking.compare(
-            first, second, [1, 1], 0.1
-        )
+        assert ranking.rank([first, second], [1, 1], 0.1).verdicts[0][1] == ranking.compare(first, second, [1, 1], 0.1)
 
     def test_more_wins_come_first_in_a_class(self):
-        found = ranking.ranking([run((0.0,), 0, 3, 9.0), run((2.0,), 1, 3, 9.0), run((4.0,), 2, 3, 9.0)], [1])
+        found = ranking.rank([run((0.0,), 0, 3, 9.0), run((2.0,), 1, 3, 9.0), run((4.0,), 2, 3, 9.0)], [1])
         (only,) = found.classes
         assert list(only) == sorted(range(3), key=lambda i: -found.over[i].sum())
 
     def test_who_cannot_be_told_apart_from_the_best_is_with_them(self):
         # The wide one might be better or worse than both of the others, of which one is better.
         wide = run((0.5,), 2, 4, 60.0)
-        found = ranking.ranking([run((0.0,), 0, 10, 0.1), run((1.0,), 1, 10, 0.1), wide], [1])
+        found = ranking.rank([run((0.0,), 0, 10, 0.1), run((1.0,), 1, 10, 0.1), wide], [1])
         assert [set(each) for each in found.classes] == [{1, 2}, {0}]
 
     def test_a_run_of_one_seed_is_not_ranked_down(self):
-        found = ranking.ranking([run((0.0,), 0), run((9.0,), 1), np.array([[4.0]])], [1])
+        found = ranking.rank([run((0.0,), 0), run((9.0,), 1), np.array([[4.0]])], [1])
         assert [set(each) for each in found.classes] == [{1, 2}, {0}]
         assert np.isnan(found.over[2, :2]).all()
 
     def test_a_circle_is_one_class(self):
         # Neighbours are equal in the first objective, and the ends are not.
         means = [(0.0, 2.0), (1.0, 1.0), (2.0, 0.0), (-9.0, 9.0)]
-        found = ranking.ranking([run(each, i, noise=0.01) for i, each in enumerate(means)], [1, 1], [1.5, 0.5])
+        found = ranking.rank([run(each, i, noise=0.01) for i, each in enumerate(means)], [1, 1], [1.5, 0.5])
         assert [set(each) for each in found.classes] == [{0, 1, 2}, {3}]
         assert [found.over[0, 1], found.over[1, 2], found.over[2, 0]] == [1, 1, 1]
 
@@ -145,7 +143,7 @@ class TestRanking:
     def test_losers_are_always_behind(self, seed, count):
         random = np.random.default_rng(seed)
         runs = [random.normal(random.normal(0, 1, 2), 1, (random.integers(2, 8), 2)) for _ in range(count)]
-        found = ranking.ranking(runs, [1, 1], resamples=300)  # without a tolerance there are no circles
+        found = ranking.rank(runs, [1, 1], resamples=300)  # without a tolerance there are no circles
         place = {i: level for level, each in enumerate(found.classes) for i in each}
         assert sorted(place) == list(range(count))
         beats = [(i, j) for i in range(count) for j in range(count) if found.verdicts[i][j].winner > 0]
@@ -167,4 +165,4 @@ class TestRanking:
 )
 def test_says_what_it_needs(runs, signs, tolerance, said):
     with pytest.raises(InputError, match=said):
-        ranking.ranking(runs, signs, tolerance)
+        ranking.rank(runs, signs, tolerance)

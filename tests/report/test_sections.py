@@ -16,8 +16,10 @@ from synthetic import HOSTILE, NINE
 
 from lexrl import store
 from lexrl.errors import InputError
-from lexrl.report import form, inline, looks, reader, sections, tidy
-from lexrl.report.script import STYLE
+from lexrl.report import experiment, markup, numbers, page, palette
+from lexrl.report.export import write_data, write_figures
+from lexrl.report.page import document
+from lexrl.report.sections import claims
 
 DRAWN = ("cart-safe-tuned", "ranking", "scaling", "front")
 NUMBERS = (*DRAWN, "final", "what-the-paper-says-and-what-is-seen-here")
@@ -44,7 +46,7 @@ class Tree(html.parser.HTMLParser):
 
 
 def test_every_kind_is_in_a_chapter(folder):
-    text = sections.document("x", [folder])
+    text = document("x", [folder])
     for part in (
         "Safety: CartSafe and GridNav", "laptop size", "9 runs", "21 min", "16 November 2026", "commit abc1234",
         "not decidable", "Reward counts <code>after</code>", "undecided among these", "0.31 <small>[0.21, 0.41]",
@@ -62,7 +64,7 @@ def test_every_kind_is_in_a_chapter(folder):
 
 def test_a_document_has_contents_and_every_anchor_exists(folder, tmp_path):
     other = synthetic.write(tmp_path / "two", synthetic.experiment(("Sarsa", "LPPO"), name="other", title="Other"))
-    text = sections.document("Results", [folder, other])
+    text = document("Results", [folder, other])
     tree = Tree(text)
     names = [given["id"] for _, given in tree.tags if "id" in given]
     assert len(set(names)) == len(names)
@@ -76,29 +78,29 @@ def test_a_document_has_contents_and_every_anchor_exists(folder, tmp_path):
 
 def test_a_run_of_two_experiments_is_one_run(tmp_path):
     places = [synthetic.write(tmp_path / name, synthetic.experiment(("LDQN", "LPPO"), name=name)) for name in "ab"]
-    assert "2 experiments, 2 runs, 3 min of computing" in sections.document("Results", places)
+    assert "2 experiments, 2 runs, 3 min of computing" in document("Results", places)
 
 
 def test_runs_of_several_commits_name_them_all(tmp_path):
     content = synthetic.experiment(("LDQN", "LPPO")) | {"commit": "abc1234, def5678-dirty"}
-    assert "commits abc1234, def5678-dirty" in sections.document("Results", [synthetic.write(tmp_path, content)])
+    assert "commits abc1234, def5678-dirty" in document("Results", [synthetic.write(tmp_path, content)])
 
 
 def test_the_cover_counts_what_is_finished(tmp_path):
     content = synthetic.experiment(("LDQN", "LPPO", "LA2C"))
     content["runs"][1] |= {"state": "missing", "seconds": None}
     places = [synthetic.write(tmp_path / name, content) for name in "ab"]
-    assert "2 experiments, 2 runs, 3 min of computing" in sections.document("Results", places)
+    assert "2 experiments, 2 runs, 3 min of computing" in document("Results", places)
 
 
 def test_a_single_experiment_is_the_title(folder):
-    text = sections.document("folder", [folder])
+    text = document("folder", [folder])
     assert "<title>Safety: CartSafe and GridNav</title>" in text
     assert text.count("<h1") == 1
 
 
 def test_nothing_is_asked_for_from_elsewhere(folder):
-    text = sections.document("x", [folder])
+    text = document("x", [folder])
     assert not re.search(r"https?:|//[a-z]|@import|url\(", text.replace("data:text/csv", ""))
     for _, given in Tree(text).tags:
         for key in ("src", "href"):
@@ -116,16 +118,16 @@ def test_hostile_words_stay_words(tmp_path):
     content["sections"][0]["rows"][0] |= {"claim": HOSTILE, "numbers": HOSTILE}
     content["sections"][1]["text"] = f"{HOSTILE}\n\n`{HOSTILE}` half a letter \ud800"
     content["sections"][3]["heads"][0] = HOSTILE
-    content["sections"][-1]["pictures"][0] |= {"alt": HOSTILE, "label": HOSTILE}
+    content["sections"][-1]["images"][0] |= {"alt": HOSTILE, "label": HOSTILE}
     folder = synthetic.write(tmp_path, content)
-    text = sections.document(HOSTILE, [folder])
+    text = document(HOSTILE, [folder])
     text.encode()
     tree = Tree(text)
     assert len(tree.all("script")) == 1 + 3  # the page's own, and the numbers of three figures
     assert len(tree.all("b")) == 1  # the sentence about the failed run
     assert len(tree.all("img")) == 2
     assert not [given for _, given in tree.tags if any(key.startswith("on") for key in given)]
-    written = [path.name for path in sections.write_figures(folder) + sections.write_data(folder)]
+    written = [path.name for path in write_figures(folder) + write_data(folder)]
     assert len(set(written)) == len(written)
     assert all(re.fullmatch(r"[a-z0-9-]+\.(png|svg|csv)", name) for name in written)
 
@@ -134,7 +136,7 @@ def test_failures_come_first_and_the_rest_is_shown(tmp_path):
     content = synthetic.experiment()
     content["runs"][5] |= {"state": "missing", "seconds": None, "why": ""}
     content["runs"][7] |= {"state": "failed", "why": "Seed 3 diverged."}
-    text = sections.document("x", [synthetic.write(tmp_path, content)])
+    text = document("x", [synthetic.write(tmp_path, content)])
     assert "<b>2 of 9 runs did not finish</b> (AproPO, DQN)" in text
     assert text.index("Seed 3 diverged.") < text.index("lexrl train dqn") < text.index("lexrl train lppo")
     assert "9 runs, 2 not finished" in text
@@ -143,11 +145,11 @@ def test_failures_come_first_and_the_rest_is_shown(tmp_path):
 
 def test_an_experiment_without_results_says_so(tmp_path):
     content = synthetic.experiment() | {"sections": []}
-    assert "There are no results yet." in sections.document("x", [synthetic.write(tmp_path, content)])
+    assert "There are no results yet." in document("x", [synthetic.write(tmp_path, content)])
 
 
 def test_a_missing_picture_is_told(tmp_path):
-    text = sections.document("x", [synthetic.write(tmp_path, synthetic.experiment(), pictures=False)])
+    text = document("x", [synthetic.write(tmp_path, synthetic.experiment(), pictures=False)])
     assert "The picture &#x27;a.png&#x27; is missing." in text
 
 
@@ -156,44 +158,44 @@ def test_a_large_picture_is_made_smaller(tmp_path):
     noise = np.random.default_rng(0).integers(0, 255, (900, 1400, 3), dtype=np.uint8)
     PIL.Image.fromarray(noise).save(folder / "figures" / "a.png")
     assert (folder / "figures" / "a.png").stat().st_size > 3e6
-    assert len(sections.document("x", [folder])) < 1e6
+    assert len(document("x", [folder])) < 1e6
     (folder / "figures" / "a.png").write_bytes(b"no picture" * 10_000)
-    text = sections.document("x", [folder])
+    text = document("x", [folder])
     assert "The picture &#x27;a.png&#x27; is damaged." in text
     assert text.count("<img") == 1
 
 
-def test_a_page_of_all_algorithms_worlds_and_presets_is_small(tmp_path):
+def test_a_page_of_all_algorithms_environments_and_presets_is_small(tmp_path):
     content, rng = synthetic.experiment(), np.random.default_rng(1)
-    names = [f"{world}-{preset}" for world in ("cart-safe", "grid-nav") for preset in ("paper", "tuned")]
+    names = [f"{env}-{preset}" for env in ("cart-safe", "grid-nav") for preset in ("paper", "tuned")]
     content["sections"] += [synthetic.curves(rng, name) for name in names]
-    text = sections.document("x", [synthetic.write(tmp_path, content)])
+    text = document("x", [synthetic.write(tmp_path, content)])
     assert len(text.encode()) < 1e6
 
 
 def test_long_curves_are_thinned_on_the_page_and_whole_in_the_file(tmp_path):
     content = synthetic.experiment(points=1200)
     folder = synthetic.write(tmp_path, content)
-    text = sections.document("x", [folder])
+    text = document("x", [folder])
     assert len(text.encode()) < 3e6
     assert "data: <code>data/cart-safe-tuned.csv</code>" in text
-    sections.write_data(folder)
+    write_data(folder)
     assert len((folder / "data" / "cart-safe-tuned.csv").read_text().splitlines()) == 1 + 2 * 9 * 1200
 
 
 def test_figures_are_files(tmp_path):
     folder = synthetic.write(tmp_path, synthetic.experiment(NINE[:3], points=5))
-    written = sections.write_figures(folder)
+    written = write_figures(folder)
     assert [path.name for path in written] == [f"{name}.{kind}" for name in DRAWN for kind in ("png", "svg")]
     for path in written:
         start = b"\x89PNG" if path.suffix == ".png" else b"<?xml"
         assert path.read_bytes().startswith(start)
     before = [path.read_bytes() for path in written]
-    assert [path.read_bytes() for path in sections.write_figures(folder)] == before
+    assert [path.read_bytes() for path in write_figures(folder)] == before
 
 
 def test_data_is_tidy_and_the_same_on_the_page(folder):
-    written = {path.stem: path for path in sections.write_data(folder)}
+    written = {path.stem: path for path in write_data(folder)}
     assert set(written) == set(NUMBERS)
     curves = store.read_csv(written["cart-safe-tuned"])
     assert len(curves) == 2 * 9 * 50
@@ -211,40 +213,38 @@ def test_data_is_tidy_and_the_same_on_the_page(folder):
     assert final[3]["seconds"] == ""
     assert "seconds as shown" not in final[0]
     assert len(store.read_csv(written["ranking"])) == 9 * 8
-    links = {
-        each["download"]: each["href"] for each in Tree(sections.document("x", [folder])).all("a", **{"class": "csv"})
-    }
+    links = {each["download"]: each["href"] for each in Tree(document("x", [folder])).all("a", **{"class": "csv"})}
     for name, path in written.items():
         inside = urllib.parse.unquote(links[f"{name}.csv"].removeprefix("data:text/csv;charset=utf-8,"))
         assert inside == path.read_text()
 
 
 def test_texts_with_commas_and_quotes_survive_csv():
-    section = form.Claims("claims", "", (form.Claim('a, "b"\nc', "yes", HOSTILE),))
-    rows = list(csv.reader(io.StringIO(tidy.csv_text(section))))
+    section = claims.Claims("", (claims.Claim('a, "b"\nc', "yes", HOSTILE),), "claims")
+    rows = list(csv.reader(io.StringIO(markup.csv_text(claims.rows(section)))))
     assert rows[1] == ['a, "b"\nc', "yes", HOSTILE]
 
 
-def test_a_label_has_one_look_everywhere():
+def test_a_label_has_one_style_everywhere():
     chapters = [["Q", "Sarsa"], [*NINE], ["LPPO", "Q"]]
-    given = looks.assigned(chapters)
+    given = palette.assign(chapters)
     assert set(given) == {"Q", "Sarsa", *NINE}
     assert len(set(given.values())) == len(given)
     for labels in chapters:
-        assert len({looks.colour(given[label]) for label in labels}) == len(labels)
-    many = looks.assigned([[str(i) for i in range(40)]])
-    drawn = {(looks.colour(number), looks.dash(number), looks.marker(number)) for number in many.values()}
+        assert len({palette.color(given[label]) for label in labels}) == len(labels)
+    many = palette.assign([[str(i) for i in range(40)]])
+    drawn = {(palette.color(number), palette.dash(number), palette.marker(number)) for number in many.values()}
     assert len(drawn) == 40
 
 
-def test_looks_can_be_told_from_their_ground():
-    for colours, ground in ((looks.LIGHT, "#ffffff"), (looks.DARK, "#16181b")):
-        assert f"--paper: {ground}" in STYLE.replace("#fff;", "#ffffff;")
-        assert min(_contrast(colour, ground) for colour in colours) >= 2.95
+def test_colors_have_contrast_with_the_background():
+    for colors, background in ((palette.LIGHT, "#ffffff"), (palette.DARK, "#16181b")):
+        assert f"--paper: {background}" in markup.style().replace("#fff;", "#ffffff;")
+        assert min(_contrast(color, background) for color in colors) >= 2.95
 
 
 def _contrast(one, other):
-    shares = [np.frombuffer(bytes.fromhex(colour[1:]), np.uint8) / 255 for colour in (one, other)]
+    shares = [np.frombuffer(bytes.fromhex(color[1:]), np.uint8) / 255 for color in (one, other)]
     linear = [np.where(each <= 0.03928, each / 12.92, ((each + 0.055) / 1.055) ** 2.4) for each in shares]
     low, high = sorted(float(each @ [0.2126, 0.7152, 0.0722]) for each in linear)
     return (high + 0.05) / (low + 0.05)
@@ -255,7 +255,7 @@ def _contrast(one, other):
     [(0, "0"), (250_000, "250k"), (1e6, "1M"), (1_500_000, "1.5M"), (0.05, "0.05"), (-20, "−20"), (2e-6, "2e−6")],
 )
 def test_axes_are_readable(value, name):
-    assert inline.short(float(value)) == name
+    assert numbers.format_tick(float(value)) == name
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_axes_are_readable(value, name):
     ],
 )
 def test_ticks_of_a_logarithmic_axis(low, high, ticks):
-    assert looks.log_ticks(low, high) == pytest.approx(ticks)
+    assert numbers.log_ticks(low, high) == pytest.approx(ticks)
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -286,7 +286,7 @@ def test_any_numbers_can_be_drawn(tmp_path, values, log):
         {"kind": "front", "name": "f", "x": "x", "y": "y", "curve": point | {"label": "C"}, "points": [point]},
     ]
     folder = synthetic.write(tmp_path, synthetic.experiment() | {"sections": drawn})
-    text = sections.document("x", [folder])
+    text = document("x", [folder])
     assert text.count("class=chart") == 4
     assert not re.search(r"\b(nan|inf)\b", re.sub(r"<script.*?</script>|href='[^']*'", "", text), re.IGNORECASE)
     for _, given in Tree(text).tags:
@@ -313,12 +313,12 @@ BROKEN = {
     "no sections": (_without("sections"), "it has no 'sections'"),
     "no runs": (_without("runs"), "it has no 'runs'"),
     "no title": (_without("title"), "it has no 'title'"),
-    "sections of texts": (lambda content: content.update(sections=["x"]), "section 1 cannot be 'x'"),
+    "sections of texts": (lambda content: content.update(sections=["x"]), "section 1 is 'x', which is not valid"),
     "unknown kind": (_section(1, kind="poem"), "section 2 has the unknown kind 'poem'; known are text, curves"),
     "no kind": (_section(1, kind=None), "section 2 has no 'kind'"),
     "no text": (_section(1, text=None), "section 2 (text) has no 'text'"),
     "no panels": (_section(2, panels=None), "section 3 (curves) has no 'panels'"),
-    "text as panels": (_section(2, panels="x"), "section 3 (curves) has a 'panels' that cannot be 'x'"),
+    "text as panels": (_section(2, panels="x"), "section 3 (curves) has 'x' for 'panels', which is not valid"),
     "short series": (
         lambda content: content["sections"][2]["panels"][0]["series"][1]["low"].pop(),
         "series 2 of panel 1 of section 3 (curves) has 49 numbers in 'low' where 50 are needed",
@@ -340,7 +340,7 @@ BROKEN = {
         lambda content: content["sections"][3]["rows"][1].__setitem__(1, [1]),
         "section 4 (table) has [1] in 'rows' where a number is needed",
     ),
-    "unknown class": (_section(4, classes=[["nobody"]]), "has 'classes' that are not lists of its labels"),
+    "unknown class": (_section(4, classes=[["unknown"]]), "has 'classes' that are not lists of its labels"),
     "small matrix": (_section(4, matrix=[[1]]), "has a 'matrix' that is not 9 by 9"),
     "front without curve": (_section(6, curve=None), "section 7 (front) has no 'curve'"),
     "unknown answer": (
@@ -349,12 +349,12 @@ BROKEN = {
     ),
     "unknown state": (lambda content: content["runs"][1].update(state="lost"), "run 2 has the unknown state 'lost'"),
     "a picture from outside": (
-        lambda content: content["sections"][7]["pictures"][0].update(file="../secret.png"),
+        lambda content: content["sections"][7]["images"][0].update(file="../secret.png"),
         "names the file '../secret.png', which is outside the experiment's folder",
     ),
     "no picture": (
-        lambda content: content["sections"][7]["pictures"][0].update(file="figures/a.exe"),
-        "which is no picture that a page can hold",
+        lambda content: content["sections"][7]["images"][0].update(file="figures/a.exe"),
+        "which is not an image that a page can hold",
     ),
 }
 
@@ -366,7 +366,7 @@ def test_what_is_broken_is_a_sentence_with_the_file(tmp_path, case):
     change(content)
     folder = synthetic.write(tmp_path, content)
     with pytest.raises(store.Damaged) as caught:
-        reader.read(folder)
+        page.read(folder)
     sentence = str(caught.value)
     assert words in sentence
     assert sentence.startswith(f"The file {str(folder / 'experiment.json')!r} is damaged: ")
@@ -380,30 +380,30 @@ def test_what_is_broken_is_a_sentence_with_the_file(tmp_path, case):
         ("{", "is damaged: it is not JSON"),
         ("[1]", "is damaged: it holds list"),
         ('{"name": "somebody"}', "is from another program"),
-        ('{"format": 1, "name": "somebody"}', "is from another program"),
-        ('{"format": 2, "experiment": "x"}', "has format 2, and this lexrl reads 1"),
-        ('{"format": "1", "experiment": "x"}', "has format '1', and this lexrl reads 1"),
+        ('{"format": 2, "name": "somebody"}', "is from another program"),
+        ('{"format": 1, "experiment": "x"}', "has format 1, and this lexrl reads 2"),
+        ('{"format": "2", "experiment": "x"}', "has format '2', and this lexrl reads 2"),
     ],
 )
 def test_foreign_files_are_sentences(tmp_path, written, words):
     path = tmp_path / "experiment.json"
     path.write_text(written)
     with pytest.raises(InputError, match=re.escape(words)) as caught:
-        sections.document("x", [tmp_path])
+        document("x", [tmp_path])
     assert repr(str(path)) in str(caught.value)
 
 
 def test_no_experiment_is_a_sentence(tmp_path):
     with pytest.raises(InputError, match=r"There is no file .*experiment.json'; give a folder"):
-        sections.document("x", [tmp_path])
+        document("x", [tmp_path])
     with pytest.raises(InputError, match="There is no experiment to report"):
-        sections.document("x", [])
-    assert "<p>rest</p>" in sections.document("x", [], rest="<p>rest</p>")
+        document("x", [])
+    assert "<p>rest</p>" in document("x", [], rest="<p>rest</p>")
 
 
 def test_a_broken_experiment_is_told_and_the_others_are_shown(folder, tmp_path):
     (tmp_path / "experiment.json").write_text("{")
-    text = sections.document("x", [tmp_path, folder])
+    text = document("x", [tmp_path, folder])
     assert "Left out:" in text
     assert "is not JSON" in text
     assert text.count("class=chart") == 5
@@ -412,4 +412,4 @@ def test_a_broken_experiment_is_told_and_the_others_are_shown(folder, tmp_path):
 def test_experiments_are_found_below_a_folder(tmp_path):
     for name in ("b/one", "a", "b/one/two"):
         synthetic.write(tmp_path / name, synthetic.experiment(points=3))
-    assert sections.below(tmp_path) == [tmp_path / pathlib.Path(name) for name in ("a", "b/one", "b/one/two")]
+    assert experiment.below(tmp_path) == [tmp_path / pathlib.Path(name) for name in ("a", "b/one", "b/one/two")]

@@ -16,7 +16,7 @@ from lexrl import Networks, store
 from lexrl.errors import InputError
 from lexrl.order import parse
 from lexrl.runs import plan, record
-from lexrl.types import Box, Discrete, Spec, Step
+from lexrl.types import Box, Discrete, EnvSpec, Step
 
 ORDER = "min cost > max reward"
 SMALL = Networks(hidden_sizes=(8,))
@@ -179,7 +179,7 @@ class Line(eqx.Module):
 
     @property
     def spec(self):
-        return Spec(Box((1,)), Discrete(2), ("gain", "harm"), 10)
+        return EnvSpec(Box((1,)), Discrete(2), ("gain", "harm"), 10)
 
     def reset(self, key):
         return jnp.float32(0), jnp.zeros(1)

@@ -15,7 +15,7 @@ from lexrl.types import Box
 ORDER = "max a > max b"
 # One state that leads to itself: values are r / (1 - gamma), and gaps between actions are gaps between rewards.
 # Objective a leaves actions 0 and 1 (gap 0.6), objective b then leaves action 1 (gap 0.25).
-LOOP = MOMDP.from_arrays(np.ones((1, 3, 1)), [[[1.0, 1.0, 0.4]], [[0.0, 0.25, 9.0]]], 0.5, objectives=["a", "b"])
+LOOP = MOMDP.from_arrays(np.ones((1, 3, 1)), [[[1.0, 1.0, 0.4]], [[0.0, 0.25, 9.0]]], 0.5, signals=["a", "b"])
 
 
 def learner(rule=lexrl.QLearning, **changes):
@@ -46,7 +46,7 @@ def chain(n=4, gamma=1.0, back=False, initial=None, terminal=True):
     rewards[:, :, 1] = 1.0
     first = np.eye(n)[0] if initial is None else initial
     return MOMDP.from_arrays(
-        rows, rewards, gamma, terminal=[n - 1] if terminal else None, initial=first, objectives=["a", "b"]
+        rows, rewards, gamma, terminal=[n - 1] if terminal else None, initial=first, signals=["a", "b"]
     )
 
 
@@ -222,7 +222,7 @@ class TestExploration:
     def test_what_comes_after_the_end_is_out_of_reach(self):
         rows = np.zeros((3, 1, 3))
         rows[0, 0, 1] = rows[1, 0, 2] = rows[2, 0, 2] = 1
-        process = MOMDP.from_arrays(rows, np.ones((1, 3, 1)), 0.9, terminal=[1], initial=[1, 0, 0], objectives=["a"])
+        process = MOMDP.from_arrays(rows, np.ones((1, 3, 1)), 0.9, terminal=[1], initial=[1, 0, 0], signals=["a"])
         assert (
             "1 states cannot be reached" in condition(found(learner(), process, "max a")[0], "tried for ever").evidence
         )
@@ -230,7 +230,7 @@ class TestExploration:
     def test_an_end_that_is_never_met(self):
         rows = np.zeros((2, 1, 2))
         rows[:, 0, 0] = 1
-        process = MOMDP.from_arrays(rows, np.ones((1, 2, 1)), 0.9, terminal=[1], initial=[1, 0], objectives=["a"])
+        process = MOMDP.from_arrays(rows, np.ones((1, 2, 1)), 0.9, terminal=[1], initial=[1, 0], signals=["a"])
         assert condition(found(learner(), process, "max a")[0], "tried for ever").verdict == "holds"
 
     @pytest.mark.parametrize(("max_steps", "verdict"), [(1, "fails"), (2, "fails")])
@@ -283,7 +283,7 @@ class TestToleranceAgainstTheGap:
     def test_the_largest_over_the_states(self):
         """Values 1, 2 and 10 in three states apart: a tenth of the last is larger than what its actions differ by."""
         rows = np.repeat(np.eye(3)[:, None, :], 2, axis=1)
-        process = MOMDP.from_arrays(rows, [[[0.5, 0.0], [1.0, 0.0], [5.0, 4.2]]], 0.5, objectives=["a"])
+        process = MOMDP.from_arrays(rows, [[[0.5, 0.0], [1.0, 0.0], [5.0, 4.2]]], 0.5, signals=["a"])
         one = condition(found(learner(tolerance="10%"), process, "max a")[0], "0 < tau_B <")
         assert (one.verdict, one.evidence) == ("fails", "a: 1 against 0.5")
         one = condition(found(learner(tolerance="4%"), process, "max a")[0], "0 < tau_B <")
@@ -361,7 +361,7 @@ class TestTheProposition:
 
     def test_nothing_is_promised_for_the_third(self):
         process = MOMDP.from_arrays(
-            np.ones((1, 2, 1)), np.arange(6.0).reshape(3, 1, 2), 0.5, objectives=["a", "b", "c"]
+            np.ones((1, 2, 1)), np.arange(6.0).reshape(3, 1, 2), 0.5, signals=["a", "b", "c"]
         )
         _, proposition = found(learner(), process, "max a > max b > max c")
         assert "a by at most 0.2, b by at most 0.2 (" in proposition.promise
@@ -400,7 +400,7 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, ta
     """Staying pays (1, 0), leaving (5, 100) and ends: a policy that leaves supports itself if tau >= (1 - 0.9) * 5."""
     stay_or_leave = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     rewards = [[[1.0, 5.0], [0.0, 0.0]], [[0.0, 100.0], [0.0, 0.0]]]
-    process = lexrl.MOMDP.from_arrays(stay_or_leave, rewards, 0.9, terminal=[1], objectives=("first", "second"))
+    process = lexrl.MOMDP.from_arrays(stay_or_leave, rewards, 0.9, terminal=[1], signals=("first", "second"))
     learner = lexrl.Tabular(rule=rule, gamma=0.9, alpha="n^-0.7", exploration="epsilon 1/n", tolerance=tau)
     theorem = lexrl.check(learner, process, "max first > max second")[0]
     assert theorem.verdict == verdict, str(theorem)

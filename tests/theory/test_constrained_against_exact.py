@@ -54,7 +54,7 @@ def layered(seed):
     transitions[END, :, END] = 1
     first = np.repeat([1 / WIDTH, 0], [WIDTH, END + 1 - WIDTH])
     return lexrl.MOMDP.from_arrays(
-        transitions, rewards, 1.0, initial=first, terminal=[END], objectives=("reward", "cost")
+        transitions, rewards, 1.0, initial=first, terminal=[END], signals=("reward", "cost")
     )
 
 
@@ -148,7 +148,7 @@ def with_spending(process, risk):
     ends = [END * kinds + spent for spent in range(kinds)]
     return lexrl.MOMDP.from_arrays(
         transitions.reshape(size, ACTIONS, size), rewards.reshape(2, size, ACTIONS), 1.0, initial=first.ravel(),
-        terminal=ends, objectives=("reward", "risk"),
+        terminal=ends, signals=("reward", "risk"),
     )  # fmt: skip
 
 
@@ -169,8 +169,9 @@ PRICES = {
 
 def risky(measure):
     return VaRAC(
-        chance=f"cost <= {LIMITS[measure]} with {KEPT}", measure=measure, rate=f"0.03 to 0.0003 in {UPDATES}",
-        multipliers=PRICES[measure], **COMMON,
+        chance_constraints=f"cost <= {LIMITS[measure]} with {KEPT}", risk_measure=measure,
+        learning_rate=f"0.03 to 0.0003 in {UPDATES}",
+        lagrangian=PRICES[measure], **COMMON,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import Dual, Networks, exact
+from lexrl import Multipliers, Networks, Stages, exact
 from lexrl.algorithms.projection import Projection
 from lexrl.schedules import Linear
 
@@ -100,31 +100,27 @@ def case(m, seed):
     gaps = exact.action_gaps(solution).deciding
     assert np.isfinite(gaps).all(), "every objective must have something to decide"
     assert gaps.min() >= LEAST_GAP
-    ends = [[lexrl.solve(process, f"{way} {name}").returns[0] for way in ("max", "min")] for name in process.objectives]
+    ends = [[lexrl.solve(process, f"{way} {name}").returns[0] for way in ("max", "min")] for name in process.signals]
     return Case(process, solution.returns, np.sum(ends, axis=1))
 
 
 def learner(plan, tolerance):
-    """One objective after the other. Prices must move faster than the policy, and levels be known well enough."""
+    """One objective after the other. Multipliers must move faster than the policy, and returns be known well enough."""
     updates = plan.steps / plan.batch_size
     kind = {"LA2C": lexrl.LA2C, "LPPO": lexrl.LPPO, "Projection": Projection}[plan.name]
     more = {} if plan.name == "LA2C" else {"num_epochs": 2, "num_minibatches": 2}
+    if plan.name != "Projection":
+        more["multipliers"] = Multipliers(eta=15.0, max_multiplier=plan.max_multiplier)
     window = {2: 300.0, 3: 500.0}[plan.m]
     return kind(
         num_envs=16,
         num_steps=plan.batch_size // 16,
         gamma=GAMMA,
         gae_lambda=0.5,
-        rate=Linear(plan.learning_rate, 0.0, updates),
+        learning_rate=Linear(plan.learning_rate, 0.0, updates),
         critic_learning_rate=Linear(0.05, 0.005, updates),
         tolerance=tuple(map(float, tolerance)),
-        dual=Dual(
-            sequential=True,
-            stats_window_size=window,
-            patience=plan.patience,
-            eta=15.0,
-            max_multiplier=plan.max_multiplier,
-        ),
+        stages=Stages(stats_window_size=window, patience=plan.patience, sequential=True),
         networks=Networks(hidden_sizes=(), use_bias=False),
         **more,
     )

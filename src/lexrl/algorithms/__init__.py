@@ -3,6 +3,7 @@
 from lexrl.algorithms.a2c import A2C
 from lexrl.algorithms.actor_critic import Networks
 from lexrl.algorithms.appropo import ApproPO
+from lexrl.algorithms.average_reward import LA2CAverageReward, LPPOAverageReward
 from lexrl.algorithms.dqn import DQN
 from lexrl.algorithms.la2c import LA2C
 from lexrl.algorithms.lagrangian import PIDLagrangian
@@ -11,8 +12,10 @@ from lexrl.algorithms.lppo import LPPO
 from lexrl.algorithms.ppo import PPO
 from lexrl.algorithms.ppo_lagrangian import PPOLagrangian
 from lexrl.algorithms.projection import Projection
+from lexrl.algorithms.q_critic import LPPOQCritic
 from lexrl.algorithms.random import Random
 from lexrl.algorithms.rcpo import RCPO
+from lexrl.algorithms.second_order import LA2CSecondOrder, LPPOSecondOrder
 from lexrl.algorithms.single_objective import SingleObjective
 from lexrl.algorithms.tabular import (
     DoubleQLearning,
@@ -38,6 +41,11 @@ __all__ = [
     "DoubleQLearning",
     "EpsilonGreedy",
     "ExpectedSarsa",
+    "LA2CAverageReward",
+    "LA2CSecondOrder",
+    "LPPOAverageReward",
+    "LPPOQCritic",
+    "LPPOSecondOrder",
     "Networks",
     "PIDLagrangian",
     "PPOLagrangian",

@@ -1,7 +1,7 @@
-"""What A2C, PPO and their lexicographic versions have in common: two networks, and what a rollout tells them.
+"""What actor-critic algorithms share: the two networks, the advantages of a rollout, and single gradient steps.
 
-Actor and critic are separate networks. The critic gives one value per objective, `V_i(s)` (or `Q_i(s, a)`), in units of
-a running scale of its targets, so that objectives of any size learn alike.
+Actor and critic are separate networks. The critic predicts one value per objective, `V_i(s)`, divided by a running
+scale of its targets, so that objectives of any size learn equally well.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,9 @@ import tyro
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import networks, returns
+from lexrl import networks as nets
+from lexrl import returns
+from lexrl.backend import fusion_barrier
 from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
 from lexrl.networks import MLP, Activation, Actor, Optimiser, OptState
@@ -34,8 +36,6 @@ class Networks(eqx.Module):
     """Networks with biases; without hidden layers and biases, numbered states make them tables."""
     critic_features: tyro.conf.Suppress[Callable[[Array], Array] | None] = eqx.field(static=True, default=None)
     """What the critic sees of an observation; None: all of it."""
-    action_values: bool = eqx.field(static=True, default=False)
-    """Critics of actions, `Q_i(s, a)`, take the place of the advantage, as in the paper's corollary for LPPO."""
     squash_output: bool = eqx.field(static=True, default=False)
     """Press continuous actions into their bounds, by tanh."""
     init_std: float = 0.6
@@ -43,61 +43,13 @@ class Networks(eqx.Module):
     optimiser: Optimiser = Optimiser()
 
     def __check_init__(self):
-        networks.require_widths(self.hidden_sizes)
-        networks.require_widths(self.critic_hidden_sizes or ())
+        nets.require_widths(self.hidden_sizes)
+        nets.require_widths(self.critic_hidden_sizes or ())
         if isinstance(self.init_std, int | float) and not self.init_std > 0:
             raise InputError(f"The spread of actions is {self.init_std}; it must be above 0.")
 
-    def start(self, spec: Spec, key: Array, worlds: int) -> "Agent":
-        """New networks for a world."""
-        if self.action_values and not isinstance(spec.action_space, Discrete):
-            raise InputError(
-                f"Q-critics need discrete actions, but this environment has {spec.action_space}; use state critics."
-            )
-        m, keys = len(spec.objectives), jax.random.split(key, 2)
-        actor = networks.actor(
-            keys[0],
-            spec,
-            self.hidden_sizes,
-            activation=self.activation,
-            use_bias=self.use_bias,
-            squash_output=self.squash_output,
-            spread=self.init_std,
-        )
-        shape = (m, spec.action_space.n) if self.action_values and isinstance(spec.action_space, Discrete) else (m,)
-        widths = self.hidden_sizes if self.critic_hidden_sizes is None else self.critic_hidden_sizes
-        critic = networks.mlp(
-            keys[1],
-            self._features_of(spec.observation_space),
-            shape,
-            widths,
-            activation=self.activation,
-            use_bias=self.use_bias,
-            last=0.1,
-        )
-        return Agent(
-            actor=actor,
-            critic=critic,
-            actor_opt_state=self.optimiser.start(actor),
-            critic_opt_state=self.optimiser.start(critic),
-            scale=jnp.ones(m),
-            average=jnp.zeros(m),
-            episode_tracker=returns.init_tracker(worlds, m),
-            time=jnp.int32(0),
-        )
-
-    def criticise(self, agent: "Agent", obs: Array, policy: Distribution | None = None) -> Float[Array, "*batch M"]:
-        """`V_i(s)` in the objectives' own units."""
-        out = self.judge(agent.critic, obs)
-        if isinstance(policy, Categorical) and self.action_values:
-            out = jnp.sum(out * jax.nn.softmax(policy.logits)[..., None, :], axis=-1)
-        return agent.scale * out
-
-    def judge(self, critic: MLP, obs: Array) -> Array:
-        """The critic's answer, in units of the scale."""
-        return critic(obs if self.critic_features is None else self.critic_features(obs))
-
-    def _features_of(self, space: Discrete | Box) -> Discrete | Box:
+    def feature_space(self, space: Discrete | Box) -> Discrete | Box:
+        """The space of what the critic sees of an observation."""
         if self.critic_features is None:
             return space
         one = (
@@ -109,23 +61,22 @@ class Networks(eqx.Module):
 
 
 class Agent(NamedTuple):
-    """What an actor-critic remembers."""
+    """The networks and running statistics of an actor-critic."""
 
     actor: Actor
     critic: MLP
     actor_opt_state: OptState
     critic_opt_state: OptState
-    scale: Float[Array, " M"]
-    """Size of the critic's targets."""
-    average: Float[Array, " M"]
+    value_scale: Float[Array, " M"]
+    """Root mean square of the critic's targets."""
+    mean_reward: Float[Array, " M"]
     """Mean reward per step."""
     episode_tracker: EpisodeTracker
-    time: Array
-    """Updates so far."""
+    num_updates: Int[Array, ""]
 
 
 class Batch(NamedTuple):
-    """What a rollout tells, one row per transition where it says `B`."""
+    """A rollout with what was computed from it, one row per transition where it says `B`."""
 
     obs: Array
     action: Array
@@ -135,128 +86,201 @@ class Batch(NamedTuple):
     value: Any
     """`V_i(s)`, `[T, N, M]`"""
     advantage: Float[Array, "B M"]
-    """`A_i`, or `Q_i` with critics of actions."""
+    """`A_i`, or `Q_i` with Q-critics."""
     target: Float[Array, "B M"]
-    """What the critic should say, in units of the scale."""
+    """What the critic should predict, divided by the scale."""
     episode_stats: Any
-    """`Passage`"""
+    """`EpisodeStats`"""
     weight: Any = None
-    """How much each transition counts for each objective, `[B, M]`; None: all the same."""
+    """Weight of each transition for each objective, `[B, M]`; None: all the same."""
 
     def rows(self) -> "Batch":
-        """Only what has a row per transition."""
+        """Only the parts with one row per transition."""
         return self._replace(value=(), episode_stats=())
 
 
-def look(
-    networks: Networks,
+def init_agent(networks: Networks, spec: Spec, key: Array, num_envs: int, per_action: bool = False) -> Agent:
+    """New networks; `per_action` makes the critic predict `Q_i(s, a)` for each discrete action."""
+    m, keys = len(spec.objectives), jax.random.split(key, 2)
+    actor = nets.actor(
+        keys[0],
+        spec,
+        networks.hidden_sizes,
+        activation=networks.activation,
+        use_bias=networks.use_bias,
+        squash_output=networks.squash_output,
+        spread=networks.init_std,
+    )
+    critic = nets.mlp(
+        keys[1],
+        networks.feature_space(spec.observation_space),
+        (m, spec.action_space.n) if per_action and isinstance(spec.action_space, Discrete) else (m,),
+        networks.hidden_sizes if networks.critic_hidden_sizes is None else networks.critic_hidden_sizes,
+        activation=networks.activation,
+        use_bias=networks.use_bias,
+        last=0.1,
+    )
+    return Agent(
+        actor=actor,
+        critic=critic,
+        actor_opt_state=networks.optimiser.start(actor),
+        critic_opt_state=networks.optimiser.start(critic),
+        value_scale=jnp.ones(m),
+        mean_reward=jnp.zeros(m),
+        episode_tracker=returns.init_tracker(num_envs, m),
+        num_updates=jnp.int32(0),
+    )
+
+
+Prediction = Callable[[Networks, MLP, Batch], Float[Array, "B M"]]
+
+
+def act(self: Any, state: Any, obs: Array, key: Array, *, greedy: bool = False) -> Array:
+    """An action for one observation; greedy: the most likely one."""
+    policy = state.agent.actor(obs)
+    return policy.mode() if greedy else policy.sample(key)
+
+
+def probabilities(self: Any, state: Any, obs: Array, *, greedy: bool = False) -> Float[Array, "*batch A"]:
+    """The policy's probability of each discrete action; greedy: 1 for the most likely one."""
+    policy = state.agent.actor(obs)
+    if not isinstance(policy, Categorical):
+        raise InputError("Continuous actions have densities, not probabilities; sample the policy with `act` instead.")
+    if greedy:
+        return jax.nn.one_hot(policy.mode(), policy.logits.shape[-1])
+    return jax.nn.softmax(policy.logits)
+
+
+def advantages(
+    networks: Networks, agent: Agent, rollout: Transition, gamma: Any, gae_lambda: Any, min_step: float = 0.01
+) -> tuple[Agent, Batch]:
+    """Discounted advantages and value targets of a rollout, and the agent with its running statistics updated.
+
+    The n-th update moves running means by `1 / n` of the way, but at least by `min_step`; with 0 they converge.
+    """
+    gamma, agent = per_objective(gamma, rollout.reward.shape[-1]), count_update(agent, rollout, min_step)
+    policy = agent.actor(rollout.obs)
+    value = agent.value_scale * predict(networks, agent.critic, rollout.obs)
+    next_value = agent.value_scale * predict(networks, agent.critic, rollout.next_obs)
+    errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, gamma)
+    return make_batch(
+        agent, rollout, policy, value, returns.gae(errors, rollout.last, gamma, gae_lambda), gamma, min_step
+    )
+
+
+def lexicographic_advantages(algorithm: Any, agent: Agent, rollout: Transition) -> tuple[Agent, Batch]:
+    """Advantages of every objective, by the settings of LPPO or LA2C."""
+    min_step = 0.01 if algorithm.normalize_advantage else 0.0
+    agent, batch = advantages(
+        algorithm.networks, agent, rollout, algorithm.gamma, algorithm.gae_lambda, min_step=min_step
+    )
+    return agent, discount_states(batch) if algorithm.discounted_states else batch
+
+
+def count_update(agent: Agent, rollout: Transition, min_step: float) -> Agent:
+    """The agent with its number of updates and its mean reward brought up to date."""
+    agent = agent._replace(num_updates=agent.num_updates + 1)
+    step = running_step(agent, min_step)
+    mean_reward = agent.mean_reward + step * (rollout.reward.mean(axis=(0, 1)) - agent.mean_reward)
+    return agent._replace(mean_reward=mean_reward)
+
+
+def running_step(agent: Agent, min_step: float) -> Float[Array, ""]:
+    """How far this update moves running means."""
+    return jnp.maximum(1.0 / agent.num_updates, min_step)
+
+
+def make_batch(
     agent: Agent,
     rollout: Transition,
-    gamma: Float[Array, " M"],
-    gae_lambda: Any,
-    *,
-    average: bool = False,
-    discounted_states: bool = False,
-    steady: bool = True,
+    policy: Distribution,
+    value: Array,
+    advantage: Array,
+    gamma: Array,
+    min_step: float,
 ) -> tuple[Agent, Batch]:
-    """Values, advantages and targets of a rollout, and the learner with its running sums brought up to date.
-
-    `average`: objectives are limit averages, and gamma is 1. `discounted_states`: the t-th step of an episode counts
-    `gamma_i^t`, as in the discounted state distribution. `steady`: running means follow the last hundred updates; else
-    they are over all of them, and come to rest.
-    """
-    gamma = jnp.ones_like(gamma) if average else gamma
-    time = agent.time + 1
-    share = jnp.maximum(1.0 / time, 0.01) if steady else 1.0 / time
-    mean_reward = agent.average + share * (rollout.reward.mean(axis=(0, 1)) - agent.average)
-    policy = agent.actor(rollout.obs)
-    later = agent.actor(rollout.next_obs) if networks.action_values else None
-    value = networks.criticise(agent, rollout.obs, policy)
-    next_value = networks.criticise(agent, rollout.next_obs, later)
-    baseline = mean_reward if average else jnp.zeros_like(mean_reward)
-    errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, gamma, baseline)
-    advantage = returns.advantages(errors, rollout.last, gamma, gae_lambda)
+    """The rollout `[T, N]` as rows `[B]`; the scale of the targets and the episodes are followed."""
     target = advantage + value
-    square = agent.scale**2 + share * (jnp.mean(target**2, axis=(0, 1)) - agent.scale**2)
-    scale = jnp.sqrt(jnp.maximum(square, 1e-6))
-    episode_tracker, episode_stats = returns.track_episodes(agent.episode_tracker, rollout.reward, rollout.last, gamma)
-    if networks.action_values:
-        advantage = agent.scale * of_action(networks.judge(agent.critic, rollout.obs), rollout.action)
-    weight = episode_stats.weight if discounted_states else None
-    if discounted_states:
-        advantage = advantage * episode_stats.weight
+    square = agent.value_scale**2
+    square = square + running_step(agent, min_step) * (jnp.mean(target**2, axis=(0, 1)) - square)
+    value_scale = jnp.sqrt(jnp.maximum(square, 1e-6))
+    tracker, episode_stats = returns.track_episodes(agent.episode_tracker, rollout.reward, rollout.last, gamma)
     flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
-    evidence = Batch(
+    batch = Batch(
         obs=flat(rollout.obs),
         action=flat(rollout.action),
         policy=jax.tree.map(flat, policy),
         log_prob=flat(policy.log_prob(rollout.action)),
         value=value,
         advantage=flat(advantage),
-        target=flat(target / scale),
-        weight=None if weight is None else flat(weight),
+        target=flat(target / value_scale),
         episode_stats=episode_stats,
     )
-    return agent._replace(scale=scale, average=mean_reward, episode_tracker=episode_tracker, time=time), evidence
+    return agent._replace(value_scale=value_scale, episode_tracker=tracker), batch
 
 
-def probabilities(agent: Agent, obs: Array, greedy: bool) -> Float[Array, "*batch A"]:
-    """Chances of numbered actions."""
-    policy = agent.actor(obs)
-    if not isinstance(policy, Categorical):
-        raise InputError("Continuous actions have densities, not chances; sample the policy with `act` instead.")
-    if greedy:
-        return jax.nn.one_hot(policy.mode(), policy.logits.shape[-1])
-    return jax.nn.softmax(policy.logits)
+def discount_states(batch: Batch) -> Batch:
+    """Weight the t-th step of an episode by `gamma_i^t`, as in the discounted state distribution."""
+    weight = batch.episode_stats.weight.reshape(batch.advantage.shape)
+    return batch._replace(advantage=batch.advantage * weight, weight=weight)
 
 
-def standardised(advantage: Float[Array, " B"]) -> Float[Array, " B"]:
-    """Mean 0 and deviation 1, so that rates and bonuses mean the same in every world.
+def normalize(advantage: Float[Array, " B"]) -> Float[Array, " B"]:
+    """Mean 0 and standard deviation 1, so that learning rates and entropy bonuses mean the same in every environment.
 
-    The barriers keep XLA from melting this into what comes before and after: whether the advantage is one objective's
-    or a sum of several must not change how it is rounded.
+    The barriers keep XLA from fusing this with what comes before and after: whether the advantage is one objective's or
+    a sum of several must not change how it is rounded.
     """
-    whole = jax.lax.optimization_barrier(advantage)
-    return jax.lax.optimization_barrier((whole - whole.mean()) / (whole.std() + 1e-8))
+    whole = fusion_barrier(advantage)
+    return fusion_barrier((whole - whole.mean()) / (whole.std() + 1e-8))
 
 
-def combined(
+def combine(
     weights: Float[Array, " M"], advantage: Float[Array, "B M"], normalize_advantage: bool
 ) -> tuple[Float[Array, " M"], Float[Array, " B"], Float[Array, ""] | float]:
-    """The weights as they are used, the one advantage they make, and the unit it is measured in."""
+    """The weights as they are used, the combined advantage `sum_i c_i A_i`, and the scale it was divided by."""
     if not normalize_advantage:
         return weights, jnp.sum(weights * advantage, axis=-1), 1.0
     relative = weights / weights.sum()
     whole = jnp.sum(relative * advantage, axis=-1)
-    return relative, standardised(whole), whole.std() + 1e-8
+    return relative, normalize(whole), whole.std() + 1e-8
 
 
-def move_actor(networks: Networks, agent: Agent, gradient: Any, rate: Any) -> Agent:
-    """The learner after its actor took a step down the gradient."""
-    actor, opt_state = networks.optimiser.step(agent.actor, gradient, agent.actor_opt_state, rate)
+def predict(networks: Networks, critic: MLP, obs: Array) -> Float[Array, "..."]:
+    """The critic's output, divided by the scale as it is."""
+    return critic(obs if networks.critic_features is None else networks.critic_features(obs))
+
+
+def predict_values(networks: Networks, critic: MLP, batch: Batch) -> Float[Array, "B M"]:
+    """What is compared with the targets of a batch."""
+    return predict(networks, critic, batch.obs)
+
+
+def step_actor(networks: Networks, agent: Agent, gradient: Any, learning_rate: Any) -> Agent:
+    """One step of the actor down the gradient."""
+    actor, opt_state = networks.optimiser.step(agent.actor, gradient, agent.actor_opt_state, learning_rate)
     return agent._replace(actor=actor, actor_opt_state=opt_state)
 
 
-def move_critic(networks: Networks, agent: Agent, seen: Batch, rate: Any) -> tuple[Agent, Float[Array, " M"]]:
-    """The learner after its critic took a step towards the targets; and half the mean squared error per objective."""
+def step_critic(
+    networks: Networks, agent: Agent, batch: Batch, learning_rate: Any, prediction: Prediction = predict_values
+) -> tuple[Agent, Float[Array, " M"]]:
+    """One step of the critic towards the targets; and half the mean squared error per objective."""
 
     def loss(critic: MLP) -> tuple[Array, Array]:
-        out = networks.judge(critic, seen.obs)
-        if networks.action_values:
-            out = of_action(out, seen.action)
-        errors = (out - seen.target) ** 2
-        each = 0.5 * jnp.mean(errors if seen.weight is None else seen.weight * errors, axis=0)
+        errors = (prediction(networks, critic, batch) - batch.target) ** 2
+        each = 0.5 * jnp.mean(errors if batch.weight is None else batch.weight * errors, axis=0)
         return each.sum(), each
 
     gradient, losses = jax.grad(loss, has_aux=True)(agent.critic)
-    critic, opt_state = networks.optimiser.step(agent.critic, gradient, agent.critic_opt_state, rate)
+    critic, opt_state = networks.optimiser.step(agent.critic, gradient, agent.critic_opt_state, learning_rate)
     return agent._replace(critic=critic, critic_opt_state=opt_state), losses
 
 
-def of_action(values: Float[Array, "*batch M A"], action: Int[Array, "*batch"]) -> Float[Array, "*batch M"]:
-    """Each objective's value of the action taken; a sum is cheaper than a look-up, both ways."""
-    chosen = jnp.arange(values.shape[-1]) == action[..., None]
-    return jnp.sum(jnp.where(chosen[..., None, :], values, 0.0), axis=-1)
+def of_action(q: Float[Array, "*batch M A"], action: Int[Array, "*batch"]) -> Float[Array, "*batch M"]:
+    """Each objective's value of the action taken; a masked sum is cheaper than a gather, forward and backward."""
+    chosen = jnp.arange(q.shape[-1]) == action[..., None]
+    return jnp.sum(jnp.where(chosen[..., None, :], q, 0.0), axis=-1)
 
 
 def per_objective(value: Any, objectives: int) -> Float[Array, " M"]:

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import constraints, distributions, replay, returns
-from lexrl.algorithms import dqn, validation
+from lexrl import distributions, replay, returns
+from lexrl.algorithms import dqn, lagrangian, validation
 from lexrl.algorithms.dqn import DQN
 from lexrl.constraints import Box, ConvexSet, as_box
 from lexrl.errors import InputError
@@ -94,7 +94,7 @@ class ApproPO(eqx.Module):
         return State(
             oracle=oracle,
             direction=jnp.zeros(k + 1),
-            sides=jnp.asarray(constraints.sides(names, (1,) * k, spec)),
+            sides=jnp.asarray(lagrangian.constraint_weights(names, (1,) * k, spec)),
             episode_tracker=returns.init_tracker(self.oracle.num_envs, k),
             total=jnp.zeros(k),
             episodes=jnp.float32(0),

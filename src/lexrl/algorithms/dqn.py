@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from lexrl import distributions, networks, replay
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
-from lexrl.backend import once
+from lexrl.backend import compute_once
 from lexrl.errors import InputError
 from lexrl.networks import MLP, Activation, Optimiser, OptState
 from lexrl.replay import Replay
@@ -148,7 +148,7 @@ def fit(
 
     def step(carry: State, key: Array) -> tuple[State, Metrics]:
         seen = replay.draw(kept, key, settings.batch_size)
-        seen = once(seen, carry.num_updates >= 0)
+        seen = compute_once(seen, carry.num_updates >= 0)
         source = carry.net if carry.target is None else carry.target
         value = source(seen.next_obs) * scale[:, None]
         q = carry.net(seen.next_obs) * scale[:, None] if settings.double_q else value

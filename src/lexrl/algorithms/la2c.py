@@ -4,110 +4,102 @@
     K_i = E[ log pi(a | s) A_i ]
 
 The sum is the policy gradient of one combined advantage `sum_i c_i A_i`. Only the ratios between the c_i matter (the
-advantage is standardised, Adam divides a common factor out), so they are made to sum to 1. The prices lambda follow the
-objectives' levels `J_i`: `log pi A` has the gradient of J_i, but not its value; see `lexrl.dual`. With one objective
-this is A2C, to the last bit.
+advantage is normalized, Adam divides a common factor out), so they are made to sum to 1. The multipliers lambda follow
+the returns `J_i`, since `log pi A` has the gradient of J_i but not its value: see `lexrl.stages` and
+`lexrl.multipliers`. With one objective this is A2C, to the last bit.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
-import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float
 
-from lexrl import dual
-from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import validation
-from lexrl.algorithms.a2c import improve
+from lexrl import multipliers, stages
+from lexrl.algorithms import a2c, actor_critic, validation
 from lexrl.algorithms.actor_critic import Agent, Batch, Networks
-from lexrl.dual import Dual, Sample
-from lexrl.networks import Actor
+from lexrl.multipliers import Multipliers
 from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.stages import Sample, Stages, from_critic, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 
+ReturnEstimate = Literal["episodes", "critic"]
+
 
 class State(NamedTuple):
-    """The networks, and the prices."""
+    """The networks, where the objectives stand, and their multipliers."""
 
     agent: Agent
-    dual: dual.State
+    stages: stages.State
+    multipliers: multipliers.State
 
 
 class LA2C(eqx.Module):
     """Lexicographic advantage actor-critic."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Worlds side by side."""
+    """Environments that are stepped in parallel."""
     num_steps: int = eqx.field(static=True, default=16)
-    """Steps of each world between updates."""
+    """Steps of each environment between updates."""
     gamma: tuple[float, ...] | float = 0.99
-    """Discount: one for all objectives, or one each."""
+    """Discount factor: one for all objectives, or one each."""
     gae_lambda: float = 0.95
-    """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
-    """The actor's step size, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
-    """The critic's step size."""
-    ent_coef: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
-    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
+    """Learning rate of the actor, by the number of updates."""
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    """Learning rate of the critic."""
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
-    """What an objective's return may lose for the next one: one, or one each."""
-    return_estimate: Literal["episodes", "critic"] = eqx.field(static=True, default="episodes")
-    """Estimate an objective's level by the returns of episodes, or by the critic where episodes begin."""
-    average: bool = eqx.field(static=True, default=False)
-    """Objectives are mean rewards per step instead of discounted sums; gamma is then 1."""
+    """How much of its return an objective may lose to less important ones: one, or one each."""
+    return_estimate: ReturnEstimate = eqx.field(static=True, default="episodes")
+    """Estimate returns from finished episodes, or from the critic where episodes begin."""
     discounted_states: bool = eqx.field(static=True, default=False)
-    """Count the t-th step of an episode gamma^t, as the theory's discounted state distribution does."""
+    """Weight the t-th step of an episode by gamma^t, as the discounted state distribution of the theory does."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
-    """Make weights sum to 1 and the combined advantage standard; else both are used as they are, as in the theory."""
-    dual: Dual = Dual()
+    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    stages: Stages = Stages()
+    multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
 
     def __check_init__(self):
-        validation.require_ranges(self)
-        validation.require_choices(self)
-        validation.require_positive(num_steps=self.num_steps, num_envs=self.num_envs)
-        validation.require_plain_tolerance(self.tolerance)
-        validation.require_levels(self)
+        validation.require_in_unit_interval(gamma=self.gamma)
+        validation.require_choice(get_args(ReturnEstimate), return_estimate=self.return_estimate)
+        check(self)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
-        validation.require_lengths(self, m)
-        self.dual.check(m)
-        agent = self.networks.start(spec, key, self.num_envs)
-        return State(agent, self.dual.start(m, agent.actor))
+        validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
+        self.multipliers.check(m)
+        agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
+        return State(agent, self.stages.init(m), self.multipliers.init(m))
 
-    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.agent.actor(obs)
-        return policy.mode() if greedy else policy.sample(key)
-
-    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.agent, obs, greedy)
+    act = actor_critic.act
+    probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
-        agent, seen = ac.look(
-            self.networks, state.agent, rollout, gamma, self.gae_lambda,
-            average=self.average, discounted_states=self.discounted_states, steady=self.normalize_advantage,
-        )  # fmt: skip
-        weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.normalize_advantage)
+        agent, batch = actor_critic.lexicographic_advantages(self, state.agent, rollout)
+        active = self.stages.active(state.stages)
+        weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
+        weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
+        agent, metrics = a2c.step(self, agent, batch, advantage)
+        sample = estimate_returns(self, batch)
+        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
+        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
+        return State(agent, stages, multipliers), metrics
 
-        def gains(actor: Actor) -> Float[Array, " M"]:
-            return jnp.mean(actor(seen.obs).log_prob(seen.action)[:, None] * seen.advantage / size, axis=0)
 
-        def bend(actor: Actor) -> Actor:
-            return self.dual.bend(state.dual, gains, actor, standardised=self.normalize_advantage)
+def check(algorithm: Any) -> None:
+    """Raise an error about settings of LA2C, or of a variant of it, that cannot work."""
+    validation.require_in_unit_interval(gae_lambda=algorithm.gae_lambda)
+    validation.require_positive(num_steps=algorithm.num_steps, num_envs=algorithm.num_envs)
+    validation.require_plain_tolerance(algorithm.tolerance)
 
-        agent, metrics = improve(self, agent, seen, advantage, bend if self.dual.second_order else None)
-        after = self.dual.observe(state.dual, self._levels(seen, rollout), self.tolerance)
-        if self.dual.second_order:
-            after = self.dual.pull(after, gains, agent.actor)
-        return State(agent, after), metrics | dual.metrics(after, weights)
 
-    def _levels(self, seen: Batch, rollout: Transition) -> Sample:
-        if self.return_estimate == "critic":
-            return dual.from_critic(seen.value, seen.episode_stats.first)
-        return dual.from_rewards(rollout.reward) if self.average else dual.from_episodes(seen.episode_stats)
+def estimate_returns(algorithm: Any, batch: Batch) -> Sample:
+    """New evidence of the returns `J_i`, by the setting `return_estimate`."""
+    if algorithm.return_estimate == "critic":
+        return from_critic(batch.value, batch.episode_stats.first)
+    return from_episodes(batch.episode_stats)

@@ -1,88 +1,134 @@
-"""What constrained learners share: a price for each limit, moved by how far episodes are beyond it.
+"""What constrained algorithms share: a multiplier for each limit, moved by how far episodes violate it.
 
-    lambda_k <- max(0, lambda_k + eta e_k)        e_k = how far limit k is missed, on average over recent episodes
+    lambda_k <- max(0, lambda_k + ki e_k)        e_k: the violation of limit k, on average over recent episodes
 
-or, as a controller (Stooke et al. 2020), `max(0, P e_k + I_k + D (e_k - e_k before)+)`, where `I_k` is the sum above.
-Prices move per episode, on a slower scale than the networks.
+or, as a PID controller (Stooke et al. 2020), `max(0, kp e_k + I_k + kd max(0, change of e_k))`, where `I_k` is the sum
+above. Multipliers move per episode, on a slower time scale than the networks.
+
+Limits are about signals as the environment gives them, rewards about objectives as the order signs and sorts them:
+`constraint_weights` and `objective_weights` translate.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
+from lexrl.algorithms import validation
+from lexrl.constraints import Limit
 from lexrl.errors import InputError
 from lexrl.returns import share
 from lexrl.schedules import Constant, Schedule, named
+from lexrl.types import Spec
 
 
 class State(NamedTuple):
-    """Where each of K limits stands."""
+    """Statistics and multipliers of K limits."""
 
-    level: Float[Array, " K"]
-    """Average over the last episodes of what is limited from below."""
-    seen: Float[Array, ""]
-    """Episodes."""
-    sums: Float[Array, " K"]
+    mean: Float[Array, " K"]
+    """Mean over recent episodes of what is bounded from below."""
+    num_episodes: Float[Array, ""]
+    integral: Float[Array, " K"]
     """`I_k`"""
-    before: Float[Array, " K"]
-    """`e_k` when it was last looked at."""
-    multipliers: Float[Array, " K"]
-    time: Int[Array, ""]
-    """Updates so far."""
+    violation: Float[Array, " K"]
+    """`e_k`; negative: by how much the limit is kept."""
+    value: Float[Array, " K"]
+    """`lambda_k`"""
+    num_updates: Int[Array, ""]
 
 
 class PIDLagrangian(eqx.Module):
-    """How prices are found."""
+    """How the multipliers of limits move."""
 
-    ki: Schedule = eqx.field(converter=named("eta"), default=Constant(0.05))
-    """How much a price rises while a limit is missed by 1, per window of episodes; by the number of updates."""
+    ki: Schedule = eqx.field(converter=named("ki"), default=Constant(0.05))
+    """Integral gain: added to a multiplier per unit of violation and window of episodes, by the number of updates."""
     kp: float = 0.0
-    """Added to the price, per unit by which a limit is missed."""
+    """Proportional gain: added per unit of violation."""
     kd: float = 0.0
-    """Added to the price, per unit by which that has grown."""
+    """Derivative gain: added per unit by which the violation has grown."""
     stats_window_size: float = 100.0
-    """Episodes that a level is averaged over."""
+    """Number of episodes that a sum is averaged over."""
     max_multiplier: float = 100.0
-    """No price rises above this."""
+    """Upper bound of every multiplier."""
 
     def __check_init__(self):
-        for name, given, least in (
-            ("proportional", self.kp, 0),
-            ("derivative", self.kd, 0),
-            ("window", self.stats_window_size, 1),
-            ("ceiling", self.max_multiplier, 0),
-        ):
-            if isinstance(given, int | float) and not given >= least:
-                raise InputError(f"{name} is {given:g}; it must be {least} or more.")
+        validation.require_at_least(0.0, kp=self.kp, kd=self.kd, max_multiplier=self.max_multiplier)
+        validation.require_at_least(1.0, stats_window_size=self.stats_window_size)
 
-    def start(self, limits: int) -> State:
-        zeros = jnp.zeros(limits)
+    def init(self, num_limits: int) -> State:
+        zeros = jnp.zeros(num_limits)
         return State(zeros, jnp.float32(0), zeros, zeros, zeros, jnp.int32(0))
 
-    def observe(
-        self, state: State, episodes: Float[Array, ""], total: Float[Array, " K"], least: Float[Array, " K"]
+    def update(
+        self,
+        state: State,
+        num_episodes: Float[Array, ""],
+        total: Float[Array, " K"],
+        lower_bounds: Float[Array, " K"],
     ) -> State:
-        """Take in the sum of the levels of the episodes that ended, of which each should be `least` on average."""
-        seen = state.seen + episodes
-        here = total / jnp.maximum(episodes, 1.0)
-        level = state.level + share(episodes, seen, self.stats_window_size) * (here - state.level)
-        missed = jnp.where(seen > 0, least - level, 0.0)
-        time = state.time + 1
-        sums = jnp.clip(
-            state.sums + self.ki(time) * episodes / self.stats_window_size * missed, 0.0, self.max_multiplier
+        """Take in the episodes that ended: their number, and the sum over them of what is bounded from below."""
+        seen = state.num_episodes + num_episodes
+        here = total / jnp.maximum(num_episodes, 1.0)
+        mean = state.mean + share(num_episodes, seen, self.stats_window_size) * (here - state.mean)
+        violation = jnp.where(seen > 0, lower_bounds - mean, 0.0)
+        num_updates = state.num_updates + 1
+        integral = jnp.clip(
+            state.integral + self.ki(num_updates) * num_episodes / self.stats_window_size * violation,
+            0.0,
+            self.max_multiplier,
         )
-        growth = self.kd * jnp.maximum(missed - state.before, 0.0)
-        multipliers = jnp.clip(self.kp * missed + sums + growth, 0.0, self.max_multiplier)
-        # Without an episode nothing was learned of the levels: what has grown last still counts.
-        return State(level, seen, sums, missed, jnp.where(episodes > 0, multipliers, state.multipliers), time)
+        growth = self.kd * jnp.maximum(violation - state.violation, 0.0)
+        value = jnp.clip(self.kp * violation + integral + growth, 0.0, self.max_multiplier)
+        # Without a new episode there is no new violation: the derivative term of the last one still counts.
+        value = jnp.where(num_episodes > 0, value, state.value)
+        return State(mean, seen, integral, violation, value, num_updates)
 
 
-def metrics(state: State, sides: Float[Array, "K M"]) -> dict[str, Array]:
-    """What is worth watching, one number per objective: the prices of its limits, and by how much the worst of these is
-    missed (below 0: by how much all are kept)."""
-    of_objective = jnp.abs(sides)
-    worst = jnp.where(of_objective > 0, state.before[:, None], -jnp.inf).max(axis=0)
-    return {"multiplier": state.multipliers @ of_objective, "violation": jnp.where(jnp.isfinite(worst), worst, 0.0)}
+def metrics(state: State, weights: Float[Array, "K M"]) -> dict[str, Array]:
+    """One number per objective: the sum of its multipliers, and the largest violation of its limits (negative: all are
+    kept, by at least that much)."""
+    of_objective = jnp.abs(weights)
+    worst = jnp.where(of_objective > 0, state.violation[:, None], -jnp.inf).max(axis=0)
+    return {"multiplier": state.value @ of_objective, "violation": jnp.where(jnp.isfinite(worst), worst, 0.0)}
+
+
+def constraint_weights(names: Sequence[str], signs: Sequence[int], spec: Spec) -> Float[np.ndarray, "K M"]:
+    """One row for each name: the row times the rewards is the signal in the environment's sign, times `signs`."""
+    rows = np.zeros((len(names), len(spec.objectives)), np.float32)
+    order_signs = spec.signs or (1,) * len(spec.objectives)
+    _require_known(names, spec)
+    for row, name, sign in zip(rows, names, signs, strict=True):
+        column = spec.objectives.index(name)
+        row[column] = sign * order_signs[column]
+    return rows
+
+
+def objective_weights(algorithm: str, limited: Sequence[str], spec: Spec) -> Float[np.ndarray, " M"]:
+    """The row that selects the one objective without a limit: the one to be optimized."""
+    _require_known(limited, spec)
+    free = [name for name in spec.objectives if name not in limited]
+    if len(free) != 1:
+        found = ", ".join(map(repr, free)) or "none"
+        raise InputError(
+            f"{algorithm} optimizes the one objective that has no limit, but of "
+            f"{', '.join(map(repr, spec.objectives))} there is {found}; give limits to all but one."
+        )
+    return np.array([name == free[0] for name in spec.objectives], np.float32)
+
+
+def lower_bounds(limits: Sequence[Limit]) -> Float[Array, " K"]:
+    """The bound of each limit, signed so that more is better."""
+    return jnp.stack([limit.side * jnp.asarray(limit.bound, jnp.float32) for limit in limits])
+
+
+def _require_known(names: Sequence[str], spec: Spec) -> None:
+    for name in names:
+        if name not in spec.objectives:
+            raise InputError(
+                f"A limit names {name!r}, but the order has {', '.join(map(repr, spec.objectives))}; limit one of "
+                "these, or add it to the order."
+            )

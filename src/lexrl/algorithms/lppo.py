@@ -4,137 +4,135 @@
     K_i = E[ rho A_i ] - kappa KL(pi || pi_old)        rho = pi(a | s) / pi_old(a | s)
 
 The surrogates share the ratio, so their sum is one surrogate of the combined advantage `sum_i c_i A_i`; the clipped
-variant clips that one. Only the ratios between the c_i matter (the advantage is standardised, Adam divides a common
+variant clips that one. Only the ratios between the c_i matter (the advantage is normalized, Adam divides a common
 factor out), so they are made to sum to 1.
-The prices lambda follow the objectives' levels `J_i`, not the surrogates, which are 0 at theta_old by construction:
-see `lexrl.dual`. With one objective this is PPO, to the last bit.
+The multipliers lambda follow the returns `J_i`, not the surrogates, which are 0 at theta_old by construction: see
+`lexrl.stages` and `lexrl.multipliers`. With one objective this is PPO, to the last bit.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from lexrl import dual
-from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import validation
+from lexrl import multipliers, stages
+from lexrl.algorithms import actor_critic, ppo, validation
 from lexrl.algorithms.actor_critic import Agent, Batch, Networks
-from lexrl.algorithms.ppo import Surrogate, adapted, check_minibatches, improve
-from lexrl.dual import Dual, Sample
+from lexrl.algorithms.ppo import Surrogate
+from lexrl.multipliers import Multipliers
 from lexrl.networks import Actor
 from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.stages import Sample, Stages, from_critic, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 
+ReturnEstimate = Literal["episodes", "critic", "surrogate"]
+
 
 class State(NamedTuple):
-    """The networks, the penalty's coefficient, and the prices."""
+    """The networks, the coefficient of the KL penalty, where the objectives stand, and their multipliers."""
 
     agent: Agent
     kappa: Float[Array, ""]
-    dual: dual.State
+    stages: stages.State
+    multipliers: multipliers.State
 
 
 class LPPO(eqx.Module):
-    """Lexicographic proximal policy optimisation."""
+    """Lexicographic proximal policy optimization."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Worlds side by side."""
+    """Environments that are stepped in parallel."""
     num_steps: int = eqx.field(static=True, default=64)
-    """Steps of each world between updates."""
+    """Steps of each environment between updates."""
     num_epochs: int = eqx.field(static=True, default=4)
-    """How often each transition is used."""
+    """Passes over each rollout."""
     num_minibatches: int = eqx.field(static=True, default=4)
-    """Parts a rollout is cut into; each makes a gradient step."""
+    """Minibatches per epoch; each makes a gradient step."""
     gamma: tuple[float, ...] | float = 0.99
-    """Discount: one for all objectives, or one each."""
+    """Discount factor: one for all objectives, or one each."""
     gae_lambda: float = 0.95
-    """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
-    """The actor's step size, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
-    """The critic's step size."""
+    """Learning rate of the actor, by the number of updates."""
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    """Learning rate of the critic."""
     surrogate: Surrogate = eqx.field(static=True, default="clip")
-    """Keep near the old policy by clipping the ratio, or by a KL penalty."""
+    """Stay close to the old policy by clipping the ratio, or by a KL penalty."""
     clip_range: float = 0.2
-    """How far the ratio may go from 1."""
+    """How far the ratio may move from 1."""
     kl_target: float = 0.01
-    """The KL divergence the penalty aims at."""
-    ent_coef: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
-    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
+    """KL divergence per update that the penalty is tuned to."""
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
-    """What an objective's return may lose for the next one: one, or one each."""
-    return_estimate: Literal["episodes", "critic", "surrogate"] = eqx.field(static=True, default="episodes")
-    """Estimate an objective's level by the returns of episodes, by the critic where episodes begin, or by the returns
-    and what the surrogate says the last steps changed."""
-    average: bool = eqx.field(static=True, default=False)
-    """Objectives are mean rewards per step instead of discounted sums; gamma is then 1."""
+    """How much of its return an objective may lose to less important ones: one, or one each."""
+    return_estimate: ReturnEstimate = eqx.field(static=True, default="episodes")
+    """Estimate returns from finished episodes, from the critic where episodes begin, or from episodes plus the change
+    that the surrogate predicts for the last gradient steps."""
     discounted_states: bool = eqx.field(static=True, default=False)
-    """Count the t-th step of an episode gamma^t, as the theory's discounted state distribution does."""
+    """Weight the t-th step of an episode by gamma^t, as the discounted state distribution of the theory does."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
-    """Make weights sum to 1 and the combined advantage standard; else both are used as they are, as in the theory."""
-    dual: Dual = Dual()
+    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    stages: Stages = Stages()
+    multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
 
     def __check_init__(self):
-        validation.require_ranges(self)
-        validation.require_choices(self)
-        check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
-        validation.require_plain_tolerance(self.tolerance)
-        validation.require_levels(self)
+        validation.require_in_unit_interval(gamma=self.gamma)
+        check(self, get_args(ReturnEstimate))
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
-        validation.require_lengths(self, m)
-        self.dual.check(m)
-        agent = self.networks.start(spec, key, self.num_envs)
-        return State(agent, jnp.float32(1.0), self.dual.start(m, agent.actor))
+        validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
+        self.multipliers.check(m)
+        agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
+        return State(agent, jnp.float32(1.0), self.stages.init(m), self.multipliers.init(m))
 
-    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.agent.actor(obs)
-        return policy.mode() if greedy else policy.sample(key)
-
-    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.agent, obs, greedy)
+    act = actor_critic.act
+    probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
-        agent, seen = ac.look(
-            self.networks, state.agent, rollout, gamma, self.gae_lambda,
-            average=self.average, discounted_states=self.discounted_states, steady=self.normalize_advantage,
-        )  # fmt: skip
-        weights, advantage, size = ac.combined(self.dual.weights(state.dual), seen.advantage, self.normalize_advantage)
+        agent, batch = actor_critic.lexicographic_advantages(self, state.agent, rollout)
+        active = self.stages.active(state.stages)
+        weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
+        weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
+        agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, weights.sum() * state.kappa, key)
+        sample = estimate_returns(self, agent, batch)
+        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
+        kappa = ppo.adapt_penalty(state.kappa, kl, self.kl_target)
+        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
+        return State(agent, kappa, stages, multipliers), metrics
 
-        def bend(actor: Actor, part: Batch) -> Actor:
-            return self.dual.bend(
-                state.dual, lambda actor: self._gains(actor, part) / size, actor, standardised=self.normalize_advantage
-            )
 
-        agent, divergence, metrics = improve(
-            self, agent, weights.sum() * state.kappa, seen, advantage, key, bend if self.dual.second_order else None
-        )
-        after = self.dual.observe(state.dual, self._levels(agent, seen, rollout), self.tolerance)
-        if self.dual.second_order:
-            after = self.dual.pull(after, lambda actor: self._gains(actor, seen) / size, agent.actor)
-        kappa = adapted(state.kappa, divergence, self.kl_target)
-        return State(agent, kappa, after), metrics | dual.metrics(after, weights)
+def check(algorithm: Any, return_estimates: tuple[str, ...]) -> None:
+    """Raise an error about settings of LPPO, or of a variant of it, that cannot work."""
+    validation.require_in_unit_interval(gae_lambda=algorithm.gae_lambda)
+    validation.require_above_zero(clip_range=algorithm.clip_range, kl_target=algorithm.kl_target)
+    validation.require_choice(get_args(Surrogate), surrogate=algorithm.surrogate)
+    validation.require_choice(return_estimates, return_estimate=algorithm.return_estimate)
+    validation.require_plain_tolerance(algorithm.tolerance)
+    ppo.check_minibatches(algorithm.num_steps, algorithm.num_envs, algorithm.num_minibatches, algorithm.num_epochs)
 
-    def _gains(self, actor: Actor, seen: Batch) -> Float[Array, " M"]:
-        """`E[rho A_i]` for every objective."""
-        ratio = jnp.exp(actor(seen.obs).log_prob(seen.action) - seen.log_prob)
-        return jnp.mean(ratio[:, None] * seen.advantage, axis=0)
 
-    def _levels(self, agent: Agent, seen: Batch, rollout: Transition) -> Sample:
-        if self.return_estimate == "critic":
-            return dual.from_critic(seen.value, seen.episode_stats.first)
-        sample = dual.from_rewards(rollout.reward) if self.average else dual.from_episodes(seen.episode_stats)
-        if self.return_estimate == "episodes":
-            return sample
-        # J(theta) - J(theta_old) is about the horizon times E[(rho - 1) A].
-        gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
-        horizon = 1.0 if self.average else 1 / jnp.maximum(1 - gamma, 1 / rollout.reward.shape[0])
-        old = jnp.mean(seen.advantage, axis=0)
-        return sample._replace(change=horizon * (self._gains(agent.actor, seen) - old))
+def surrogates(actor: Actor, batch: Batch) -> Float[Array, " M"]:
+    """`E[rho A_i]` of every objective."""
+    ratio = jnp.exp(actor(batch.obs).log_prob(batch.action) - batch.log_prob)
+    return jnp.mean(ratio[:, None] * batch.advantage, axis=0)
+
+
+def estimate_returns(algorithm: Any, agent: Agent, batch: Batch) -> Sample:
+    """New evidence of the returns `J_i`, by the setting `return_estimate`."""
+    if algorithm.return_estimate == "critic":
+        return from_critic(batch.value, batch.episode_stats.first)
+    sample = from_episodes(batch.episode_stats)
+    if algorithm.return_estimate == "episodes":
+        return sample
+    # J(theta) - J(theta_old) is about the horizon times E[(rho - 1) A].
+    num_steps, _, m = batch.value.shape
+    horizon = 1 / jnp.maximum(1 - actor_critic.per_objective(algorithm.gamma, m), 1 / num_steps)
+    change = surrogates(agent.actor, batch) - jnp.mean(batch.advantage, axis=0)
+    return sample._replace(change=horizon * change)

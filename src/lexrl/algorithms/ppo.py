@@ -1,13 +1,13 @@
-"""PPO (Schulman et al. 2017): several steps on one rollout, held near the policy that collected it. One objective.
+"""PPO (Schulman et al. 2017) for one objective: several epochs on a rollout, close to the policy that collected it.
 
-    maximise  E[ min(rho A, clip(rho, 1 - clip, 1 + clip) A) ]        rho = pi(a | s) / pi_old(a | s)
-    or        E[ rho A ] - kappa KL(pi || pi_old)                      kappa adapted to a wanted divergence
+    maximize  E[ min(rho A, clip(rho, 1 - clip_range, 1 + clip_range) A) ]        rho = pi(a | s) / pi_old(a | s)
+    or        E[ rho A ] - kappa KL(pi || pi_old)                                  kappa adapted to `kl_target`
 
-plus a bonus for entropy; the advantage A is standardised over the rollout.
+plus an entropy bonus; the advantage A is normalized over the rollout.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -15,12 +15,10 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from lexrl import networks
-from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms import actor_critic, validation
+from lexrl.algorithms.actor_critic import Agent, Batch, Networks, Prediction
 from lexrl.errors import InputError
-from lexrl.networks import Actor
+from lexrl.networks import Actor, minibatches, require_shuffled
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 
@@ -28,125 +26,127 @@ Surrogate = Literal["clip", "kl_penalty"]
 
 
 class State(NamedTuple):
-    """The networks, and the penalty's coefficient."""
+    """The networks, and the coefficient of the KL penalty."""
 
     agent: Agent
     kappa: Float[Array, ""]
 
 
 class PPO(eqx.Module):
-    """Proximal policy optimisation of one objective."""
+    """Proximal policy optimization of one objective."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Worlds side by side."""
+    """Environments that are stepped in parallel."""
     num_steps: int = eqx.field(static=True, default=64)
-    """Steps of each world between updates."""
+    """Steps of each environment between updates."""
     num_epochs: int = eqx.field(static=True, default=4)
-    """How often each transition is used."""
+    """Passes over each rollout."""
     num_minibatches: int = eqx.field(static=True, default=4)
-    """Parts a rollout is cut into; each makes a gradient step."""
+    """Minibatches per epoch; each makes a gradient step."""
     gamma: float = 0.99
-    """Discount."""
+    """Discount factor."""
     gae_lambda: float = 0.95
-    """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
-    """The actor's step size, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
-    """The critic's step size."""
+    """Learning rate of the actor, by the number of updates."""
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    """Learning rate of the critic."""
     surrogate: Surrogate = eqx.field(static=True, default="clip")
-    """Keep near the old policy by clipping the ratio, or by a KL penalty."""
+    """Stay close to the old policy by clipping the ratio, or by a KL penalty."""
     clip_range: float = 0.2
-    """How far the ratio may go from 1."""
+    """How far the ratio may move from 1."""
     kl_target: float = 0.01
-    """The KL divergence the penalty aims at."""
-    ent_coef: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
-    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
+    """KL divergence per update that the penalty is tuned to."""
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     networks: Networks = Networks()
 
     def __check_init__(self):
-        validation.require_ranges(self)
-        validation.require_choices(self)
+        validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)
+        validation.require_above_zero(clip_range=self.clip_range, kl_target=self.kl_target)
+        validation.require_choice(get_args(Surrogate), surrogate=self.surrogate)
         check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
 
     def init(self, spec: Spec, key: Array) -> State:
         validation.require_one_objective("PPO", "LPPO", spec)
-        return State(self.networks.start(spec, key, self.num_envs), jnp.float32(1.0))
+        return State(actor_critic.init_agent(self.networks, spec, key, self.num_envs), jnp.float32(1.0))
 
-    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.agent.actor(obs)
-        return policy.mode() if greedy else policy.sample(key)
-
-    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.agent, obs, greedy)
+    act = actor_critic.act
+    probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        gamma = ac.per_objective(self.gamma, 1)
-        agent, seen = ac.look(self.networks, state.agent, rollout, gamma, self.gae_lambda)
-        advantage = ac.standardised(seen.advantage[:, 0])
-        agent, divergence, metrics = improve(self, agent, state.kappa, seen, advantage, key)
-        return State(agent, adapted(state.kappa, divergence, self.kl_target)), metrics
+        agent, batch = actor_critic.advantages(self.networks, state.agent, rollout, self.gamma, self.gae_lambda)
+        advantage = actor_critic.normalize(batch.advantage[:, 0])
+        agent, kl, metrics = epochs(self, agent, batch, advantage, state.kappa, key)
+        return State(agent, adapt_penalty(state.kappa, kl, self.kl_target)), metrics
 
 
-def improve(
-    settings: Any,
+def epochs(
+    algorithm: Any,
     agent: Agent,
-    kappa: Array,
-    seen: Batch,
+    batch: Batch,
     advantage: Float[Array, " B"],
+    kappa: Array,
     key: Array,
-    bend: Callable[[Actor, Batch], Any] | None = None,
+    *,
+    gradient_term: Callable[[Actor, Batch], Any] | None = None,
+    prediction: Prediction = actor_critic.predict_values,
 ) -> tuple[Agent, Array, Metrics]:
-    """Several epochs of minibatches on a rollout; also how far the policy went from the one that collected it.
+    """Epochs of minibatches with the settings of `algorithm`; also the KL divergence from the old policy.
 
-    `settings` is the algorithm itself, `PPO` or `LPPO`. `bend` is added to the direction the actor moves in: the
-    second-order term of LPPO.
+    `gradient_term` is added to the direction in which the actor moves; `prediction` is what the critic is trained on.
     """
+    networks, ent_coef = algorithm.networks, algorithm.ent_coef(agent.num_updates)
 
-    bonus = settings.ent_coef(agent.time)
-
-    def actor_loss(actor: Actor, seen: Batch, advantage: Array) -> tuple[Array, Metrics]:
-        policy = actor(seen.obs)
-        ratio = jnp.exp(policy.log_prob(seen.action) - seen.log_prob)
-        gain = surrogate(settings.surrogate, settings.clip_range, ratio, advantage)
+    def actor_loss(actor: Actor, batch: Batch, advantage: Array) -> tuple[Array, Metrics]:
+        policy = actor(batch.obs)
+        ratio = jnp.exp(policy.log_prob(batch.action) - batch.log_prob)
+        gain = surrogate(algorithm.surrogate, algorithm.clip_range, ratio, advantage)
         entropy = jnp.mean(policy.entropy())
-        penalty = kappa * jnp.mean(policy.kl(seen.policy)) if settings.surrogate == "kl_penalty" else 0.0
-        return penalty - gain - bonus * entropy, {"surrogate": gain, "entropy": entropy}
+        penalty = kappa * jnp.mean(policy.kl(batch.policy)) if algorithm.surrogate == "kl_penalty" else 0.0
+        return penalty - gain - ent_coef * entropy, {"surrogate": gain, "entropy": entropy}
 
     def step(agent: Agent, rows: Array) -> tuple[Agent, Metrics]:
-        part, advantages = jax.tree.map(lambda leaf: leaf[rows], (seen.rows(), advantage))
+        part, advantages = jax.tree.map(lambda leaf: leaf[rows], (batch.rows(), advantage))
         gradient, metrics = jax.grad(actor_loss, has_aux=True)(agent.actor, part, advantages)
-        if bend is not None:
-            gradient = jax.tree.map(jnp.subtract, gradient, bend(agent.actor, part))
-        agent = ac.move_actor(settings.networks, agent, gradient, settings.learning_rate(agent.time))
-        agent, losses = ac.move_critic(settings.networks, agent, part, settings.critic_learning_rate(agent.time))
+        if gradient_term is not None:
+            gradient = jax.tree.map(jnp.subtract, gradient, gradient_term(agent.actor, part))
+        agent = actor_critic.step_actor(networks, agent, gradient, algorithm.learning_rate(agent.num_updates))
+        critic_learning_rate = algorithm.critic_learning_rate(agent.num_updates)
+        agent, losses = actor_critic.step_critic(networks, agent, part, critic_learning_rate, prediction)
         return agent, metrics | {"value_loss": losses}
 
-    rows = networks.minibatches(key, advantage.shape[0], settings.num_epochs, settings.num_minibatches)
+    rows = minibatches(key, advantage.shape[0], algorithm.num_epochs, algorithm.num_minibatches)
     agent, metrics = jax.lax.scan(step, agent, rows)
-    divergence = jnp.mean(agent.actor(seen.obs).kl(seen.policy))
-    return agent, divergence, jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics) | {"approx_kl": divergence}
+    kl = jnp.mean(agent.actor(batch.obs).kl(batch.policy))
+    return agent, kl, jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics) | {"approx_kl": kl}
 
 
-def surrogate(kind: Surrogate, clip: Any, ratio: Float[Array, " B"], advantage: Float[Array, " B"]) -> Float[Array, ""]:
+def surrogate(
+    kind: Surrogate, clip_range: Any, ratio: Float[Array, " B"], advantage: Float[Array, " B"]
+) -> Float[Array, ""]:
     """`E[rho A]`, or its pessimistic bound with the ratio clipped."""
     if kind == "kl_penalty":
         return jnp.mean(ratio * advantage)
-    return jnp.mean(jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage))
+    clipped = jnp.clip(ratio, 1 - clip_range, 1 + clip_range)
+    return jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
 
 
-def adapted(kappa: Array, divergence: Array, wanted: Any) -> Array:
-    """The penalty's coefficient after an update: twice as large if the policy went too far, half if not far enough."""
-    kappa = jnp.where(divergence > 1.5 * wanted, 2 * kappa, jnp.where(divergence < wanted / 1.5, kappa / 2, kappa))
+def adapt_penalty(kappa: Array, kl: Array, kl_target: Any) -> Array:
+    """Double the coefficient of the penalty if the policy moved too far, halve it if not far enough."""
+    kappa = jnp.where(kl > 1.5 * kl_target, 2 * kappa, jnp.where(kl < kl_target / 1.5, kappa / 2, kappa))
     return jnp.clip(kappa, 1e-4, 1e4)
 
 
-def check_minibatches(rollout: int, worlds: int, minibatches: int, epochs: int) -> None:
-    """Complain about a rollout that minibatches do not divide, or that is too long to shuffle."""
-    validation.require_positive(num_steps=rollout, num_envs=worlds, num_minibatches=minibatches, num_epochs=epochs)
-    networks.require_shuffled(rollout * worlds)
-    if rollout * worlds % minibatches:
+def check_minibatches(num_steps: int, num_envs: int, num_minibatches: int, num_epochs: int) -> None:
+    """Raise an error if minibatches do not divide a rollout, or a rollout is too long to shuffle."""
+    validation.require_positive(
+        num_steps=num_steps, num_envs=num_envs, num_minibatches=num_minibatches, num_epochs=num_epochs
+    )
+    size = num_steps * num_envs
+    require_shuffled(size)
+    if size % num_minibatches:
         raise InputError(
-            f"{rollout} steps in {worlds} worlds make {rollout * worlds} transitions, which {minibatches} minibatches "
-            f"do not divide; change one of them."
+            f"{num_steps} steps of {num_envs} environments make {size} transitions, which {num_minibatches} "
+            "minibatches do not divide; change one of them."
         )

@@ -1,25 +1,24 @@
-"""PPO with a Lagrangian: the usual constrained PPO, with critics of its own for what is limited.
+"""PPO with a Lagrangian: the usual constrained PPO, with separate critics of the limited signals.
 
-    maximise  E[ min(rho A, clip(rho) A) ]        A = (A_r + sum_k lambda_k A_k) / (1 + sum_k lambda_k)
+    maximize  E[ min(rho A, clip(rho) A) ]        A = (A_r + sum_k lambda_k A_k) / (1 + sum_k lambda_k)
 
-where `A_k` is the advantage of limit k's signal, signed so that more is better. The prices follow the mean sums of
+where `A_k` is the advantage of limit k's signal, signed so that more is better. The multipliers follow the mean sums of
 episodes (`lexrl.algorithms.lagrangian`), as plain dual ascent or as a PID controller. The objective without a limit is
-improved; the order does not matter.
+optimized; the order does not matter.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from lexrl import constraints, returns
-from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import lagrangian, validation
+from lexrl import returns
+from lexrl.algorithms import actor_critic, lagrangian, ppo, validation
 from lexrl.algorithms.actor_critic import Agent, Networks
 from lexrl.algorithms.lagrangian import PIDLagrangian
-from lexrl.algorithms.ppo import Surrogate, adapted, check_minibatches, improve
+from lexrl.algorithms.ppo import Surrogate
 from lexrl.constraints import Limit, as_limits
 from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
@@ -27,92 +26,87 @@ from lexrl.types import Metrics, Spec, Transition
 
 
 class State(NamedTuple):
-    """The networks, the penalty's coefficient, the prices, and how rewards become what they are about."""
+    """The networks, the coefficient of the KL penalty, the multipliers, and how rewards are combined."""
 
     agent: Agent
     kappa: Float[Array, ""]
-    multipliers: lagrangian.State
+    lagrangian: lagrangian.State
     episode_tracker: EpisodeTracker
-    """Plain sums since each episode began, of the rows of `picks`."""
-    picks: Float[Array, "1+K M"]
-    """The first row picks the objective to be improved, the others what is limited, signed so that more is better."""
+    """Undiscounted sums since each episode began, of the rows of `reward_weights`."""
+    reward_weights: Float[Array, "1+K M"]
+    """The first row selects the objective to be optimized, the others the limited signals, signed so that more is
+    better."""
 
 
 class PPOLagrangian(eqx.Module):
     """PPO of one objective under limits on the others."""
 
     constraints: tuple[Limit, ...] = eqx.field(converter=as_limits, default=as_limits("cost <= 10"))
-    """What an episode's sum of a signal may be on average, as in 'cost <= 10'; several are joined by ','."""
+    """Limits on the mean sum of a signal over an episode, as in 'cost <= 10'; several are joined by ','."""
     num_envs: int = eqx.field(static=True, default=16)
-    """Worlds side by side."""
+    """Environments that are stepped in parallel."""
     num_steps: int = eqx.field(static=True, default=64)
-    """Steps of each world between updates."""
+    """Steps of each environment between updates."""
     num_epochs: int = eqx.field(static=True, default=4)
-    """How often each transition is used."""
+    """Passes over each rollout."""
     num_minibatches: int = eqx.field(static=True, default=4)
-    """Parts a rollout is cut into; each makes a gradient step."""
+    """Minibatches per epoch; each makes a gradient step."""
     gamma: float = 0.99
-    """Discount."""
+    """Discount factor."""
     gae_lambda: float = 0.95
-    """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
-    """The actor's step size, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
-    """The critic's step size."""
+    """Learning rate of the actor, by the number of updates."""
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    """Learning rate of the critic."""
     surrogate: Surrogate = eqx.field(static=True, default="clip")
-    """Keep near the old policy by clipping the ratio, or by a KL penalty."""
+    """Stay close to the old policy by clipping the ratio, or by a KL penalty."""
     clip_range: float = 0.2
-    """How far the ratio may go from 1."""
+    """How far the ratio may move from 1."""
     kl_target: float = 0.01
-    """The KL divergence the penalty aims at."""
-    ent_coef: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
-    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
+    """KL divergence per update that the penalty is tuned to."""
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     lagrangian: PIDLagrangian = PIDLagrangian()
     networks: Networks = Networks()
 
     def __check_init__(self):
-        validation.require_ranges(self)
-        validation.require_choices(self)
-        check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
+        validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)
+        validation.require_above_zero(clip_range=self.clip_range, kl_target=self.kl_target)
+        validation.require_choice(get_args(Surrogate), surrogate=self.surrogate)
+        ppo.check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
 
     def init(self, spec: Spec, key: Array) -> State:
-        names = [limit.name for limit in self.constraints]
-        picks = jnp.concatenate(
-            [
-                constraints.aim("PPO-Lagrangian", names, spec)[None],
-                constraints.sides(names, [limit.side for limit in self.constraints], spec),
-            ]
-        )
-        sums = tuple(f"sum {k}" for k in range(len(picks)))
+        names, sides = [limit.name for limit in self.constraints], [limit.side for limit in self.constraints]
+        objective = lagrangian.objective_weights("PPO-Lagrangian", names, spec)
+        reward_weights = jnp.concatenate([objective[None], lagrangian.constraint_weights(names, sides, spec)])
+        sums = spec._replace(objectives=tuple(f"sum {k}" for k in range(len(reward_weights))))
         return State(
-            agent=self.networks.start(spec._replace(objectives=sums), key, self.num_envs),
+            agent=actor_critic.init_agent(self.networks, sums, key, self.num_envs),
             kappa=jnp.float32(1.0),
-            multipliers=self.lagrangian.start(len(names)),
-            episode_tracker=returns.init_tracker(self.num_envs, len(picks)),
-            picks=picks,
+            lagrangian=self.lagrangian.init(len(names)),
+            episode_tracker=returns.init_tracker(self.num_envs, len(reward_weights)),
+            reward_weights=reward_weights,
         )
 
-    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.agent.actor(obs)
-        return policy.mode() if greedy else policy.sample(key)
-
-    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.agent, obs, greedy)
+    act = actor_critic.act
+    probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        picked = rollout._replace(reward=rollout.reward @ state.picks.T)
-        gamma = ac.per_objective(self.gamma, len(self.constraints) + 1)
-        agent, seen = ac.look(self.networks, state.agent, picked, gamma, self.gae_lambda)
-        weights = jnp.concatenate([jnp.ones(1), state.multipliers.multipliers])
-        _, advantage, _ = ac.combined(weights, seen.advantage, normalize_advantage=True)
-        agent, divergence, metrics = improve(self, agent, state.kappa, seen, advantage, key)
+        rollout = rollout._replace(reward=rollout.reward @ state.reward_weights.T)
+        agent, batch = actor_critic.advantages(self.networks, state.agent, rollout, self.gamma, self.gae_lambda)
+        weights = jnp.concatenate([jnp.ones(1), state.lagrangian.value])
+        _, advantage, _ = actor_critic.combine(weights, batch.advantage, normalize_advantage=True)
+        agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, state.kappa, key)
         episode_tracker, episode_stats = returns.track_episodes(
-            state.episode_tracker, picked.reward, rollout.last, jnp.ones_like(gamma)
+            state.episode_tracker, rollout.reward, rollout.last, jnp.ones_like(weights)
         )
-        after = self.lagrangian.observe(
-            state.multipliers, episode_stats.episodes, episode_stats.total[1:], constraints.least(self.constraints)
+        bounds = lagrangian.lower_bounds(self.constraints)
+        multipliers = self.lagrangian.update(state.lagrangian, episode_stats.episodes, episode_stats.total[1:], bounds)
+        metrics |= lagrangian.metrics(multipliers, state.reward_weights[1:])
+        metrics |= {"value_loss": metrics["value_loss"].sum()}
+        kappa = ppo.adapt_penalty(state.kappa, kl, self.kl_target)
+        return (
+            state._replace(agent=agent, kappa=kappa, lagrangian=multipliers, episode_tracker=episode_tracker),
+            metrics,
         )
-        metrics |= lagrangian.metrics(after, state.picks[1:]) | {"value_loss": metrics["value_loss"].sum()}
-        kappa = adapted(state.kappa, divergence, self.kl_target)
-        return state._replace(agent=agent, kappa=kappa, multipliers=after, episode_tracker=episode_tracker), metrics

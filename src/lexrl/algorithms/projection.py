@@ -1,12 +1,12 @@
 """Gradient projection: PPO whose less important objectives move the policy only where no more important one loses.
 
-    theta <- theta + rate P_i(g_i)        P_i: onto { d : g_j . d >= 0 for every j < i that must be guarded }
+    theta <- theta + learning_rate P_i(g_i)        P_i: onto { d : g_j . d >= 0 for every j < i that must be guarded }
 
-with `g_i` the gradient of PPO's surrogate of objective i, the first that wants more. An objective wants more until it
-has settled, and whenever it is below its floor by more than its tolerance (`lexrl.dual`); the others wait: gradients
-are noisy, and what a less important one does meanwhile to a policy that is nearly certain takes long to undo. Once it
-has settled it leaves its slack to the others, and is guarded when they have used most of it. There are no prices that
-must find their size. After Tercan & Prabhu's lexicographic projection (2024).
+with `g_i` the gradient of PPO's surrogate of objective i, the first that is unsatisfied: it has not converged, or is
+below its threshold by more than its tolerance (`lexrl.stages`). The others wait: gradients are noisy, and what a less
+important one meanwhile does to a nearly deterministic policy takes long to undo. A converged objective leaves its slack
+to the others, and is guarded once they have used most of it. There are no multipliers whose size must be found. After
+Tercan & Prabhu's lexicographic projection (2024).
 """
 
 from typing import Any, NamedTuple
@@ -15,115 +15,105 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from lexrl import dual, lex, networks
-from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import validation
+from lexrl import stages
+from lexrl.algorithms import actor_critic, validation
 from lexrl.algorithms.actor_critic import Agent, Batch, Networks
 from lexrl.algorithms.ppo import check_minibatches, surrogate
-from lexrl.dual import Dual
-from lexrl.networks import Actor
+from lexrl.networks import Actor, minibatches
 from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.stages import Stages, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 
 
 class State(NamedTuple):
-    """The networks, and where each objective stands."""
+    """The networks, and where the objectives stand."""
 
     agent: Agent
-    dual: dual.State
+    stages: stages.State
 
 
 class Projection(eqx.Module):
     """PPO with lexicographically projected gradients."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Worlds side by side."""
+    """Environments that are stepped in parallel."""
     num_steps: int = eqx.field(static=True, default=64)
-    """Steps of each world between updates."""
+    """Steps of each environment between updates."""
     num_epochs: int = eqx.field(static=True, default=4)
-    """How often each transition is used."""
+    """Passes over each rollout."""
     num_minibatches: int = eqx.field(static=True, default=4)
-    """Parts a rollout is cut into; each makes a gradient step."""
+    """Minibatches per epoch; each makes a gradient step."""
     gamma: tuple[float, ...] | float = 0.99
-    """Discount: one for all objectives, or one each."""
+    """Discount factor: one for all objectives, or one each."""
     gae_lambda: float = 0.95
-    """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
-    """The actor's step size, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
-    """The critic's step size."""
+    """Learning rate of the actor, by the number of updates."""
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    """Learning rate of the critic."""
     clip_range: float = 0.2
-    """How far the ratio may go from 1."""
+    """How far the ratio may move from 1."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
-    """What an objective's return may lose for the next one: one, or one each."""
-    dual: Dual = Dual()
-    """How levels are watched; its prices are not used."""
+    """How much of its return an objective may lose to less important ones: one, or one each."""
+    stages: Stages = Stages()
     networks: Networks = Networks()
 
     def __check_init__(self):
-        validation.require_ranges(self)
-        validation.require_choices(self)
-        check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
+        validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)
+        validation.require_above_zero(clip_range=self.clip_range)
         validation.require_plain_tolerance(self.tolerance)
+        check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
-        validation.require_lengths(self, m)
-        self.dual.check(m)
-        agent = self.networks.start(spec, key, self.num_envs)
-        return State(agent, self.dual.start(m, agent.actor))
+        validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
+        return State(actor_critic.init_agent(self.networks, spec, key, self.num_envs), self.stages.init(m))
 
-    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.agent.actor(obs)
-        return policy.mode() if greedy else policy.sample(key)
-
-    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.agent, obs, greedy)
+    act = actor_critic.act
+    probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        gamma = ac.per_objective(self.gamma, rollout.reward.shape[-1])
-        agent, seen = ac.look(self.networks, state.agent, rollout, gamma, self.gae_lambda)
-        each = seen.advantage
-        seen = seen._replace(advantage=(each - each.mean(axis=0)) / (each.std(axis=0) + 1e-8))
-        wanting = self.dual.short(state.dual, self.tolerance)
-        turn = wanting & (jnp.cumsum(wanting) == 1)
-        guarded = self.dual.short(state.dual, most(self.tolerance))
+        agent, batch = actor_critic.advantages(self.networks, state.agent, rollout, self.gamma, self.gae_lambda)
+        each = batch.advantage
+        batch = batch._replace(advantage=(each - each.mean(axis=0)) / (each.std(axis=0) + 1e-8))
+        unsatisfied = self.stages.unsatisfied(state.stages, self.tolerance)
+        first = unsatisfied & (jnp.cumsum(unsatisfied) == 1)
+        guarded = self.stages.unsatisfied(state.stages, most(self.tolerance))
 
         def step(agent: Agent, rows: Array) -> tuple[Agent, Metrics]:
-            part = jax.tree.map(lambda leaf: leaf[rows], seen.rows())
+            part = jax.tree.map(lambda leaf: leaf[rows], batch.rows())
             gradients, entropy = self._gradients(agent.actor, part)
-            weights = lex.projection_weights(gram(gradients), turn, guarded)
+            weights = projection_weights(gram(gradients), first, guarded)
             direction = jax.tree.map(lambda leaf: -jnp.tensordot(weights, leaf, axes=1), gradients)
-            agent = ac.move_actor(self.networks, agent, direction, self.learning_rate(agent.time))
-            agent, losses = ac.move_critic(self.networks, agent, part, self.critic_learning_rate(agent.time))
+            rates = self.learning_rate(agent.num_updates), self.critic_learning_rate(agent.num_updates)
+            agent = actor_critic.step_actor(self.networks, agent, direction, rates[0])
+            agent, losses = actor_critic.step_critic(self.networks, agent, part, rates[1])
             return agent, {"gradient_weight": weights, "entropy": entropy, "value_loss": losses}
 
-        rows = networks.minibatches(key, each.shape[0], self.num_epochs, self.num_minibatches)
+        rows = minibatches(key, each.shape[0], self.num_epochs, self.num_minibatches)
         agent, metrics = jax.lax.scan(step, agent, rows)
         metrics = jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
-        after = self.dual.observe(state.dual, dual.from_episodes(seen.episode_stats), self.tolerance)
-        told = dual.metrics(after, metrics["gradient_weight"])
-        del told["multiplier"]
-        return State(agent, after), metrics | told | {"approx_kl": jnp.mean(agent.actor(seen.obs).kl(seen.policy))}
+        stages, _ = self.stages.update(state.stages, from_episodes(batch.episode_stats), self.tolerance)
+        kl = jnp.mean(agent.actor(batch.obs).kl(batch.policy))
+        return State(agent, stages), metrics | self.stages.metrics(stages) | {"approx_kl": kl}
 
-    def _gradients(self, actor: Actor, seen: Batch) -> tuple[Any, Array]:
+    def _gradients(self, actor: Actor, batch: Batch) -> tuple[Any, Array]:
         """The gradient of every objective's surrogate, leading axis M; and the policy's entropy."""
 
         def gain(actor: Actor, advantage: Float[Array, " B"]) -> tuple[Array, Array]:
-            policy = actor(seen.obs)
-            ratio = jnp.exp(policy.log_prob(seen.action) - seen.log_prob)
+            policy = actor(batch.obs)
+            ratio = jnp.exp(policy.log_prob(batch.action) - batch.log_prob)
             return surrogate("clip", self.clip_range, ratio, advantage), jnp.mean(policy.entropy())
 
-        gradients, entropy = jax.vmap(jax.grad(gain, has_aux=True), in_axes=(None, 1))(actor, seen.advantage)
+        gradients, entropy = jax.vmap(jax.grad(gain, has_aux=True), in_axes=(None, 1))(actor, batch.advantage)
         return gradients, entropy[0]
 
 
 def most(tolerance: Tolerances) -> Tolerances:
-    """Nine tenths of what may be lost."""
+    """Nine tenths of the tolerance."""
     share = Constant(0.9)
     return tuple(one * share for one in tolerance) if isinstance(tolerance, tuple) else tolerance * share
 
@@ -132,3 +122,27 @@ def gram(gradients: Any) -> Float[Array, "M M"]:
     """Inner products of gradients, from trees with leading axis M."""
     rows = jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(gradients)], axis=1)
     return rows @ rows.T
+
+
+def projection_weights(
+    gram: Float[Array, "M M"], moves: Bool[Array, " M"], guarded: Bool[Array, " M"], sweeps: int = 60
+) -> Float[Array, " M"]:
+    """The weight of each objective's gradient if a less important one may not decrease a more important one.
+
+    From the inner products `gram[i, j] = g_i . g_j`: each objective that `moves` adds its gradient, projected onto the
+    directions `d` with `g_j . d >= 0` for every more important `j` that is `guarded`. The projection is
+    `g_i + sum_j mu_j g_j` with `mu >= 0`, found by Dykstra's algorithm, which for half-spaces is a sweep over the mu_j.
+    The sum of all projections is `sum_i w_i g_i`; this is `w`.
+    """
+    m = gram.shape[-1]
+    indices = jnp.arange(m)
+
+    def sweep(turn: Array, weights: Array) -> Array:
+        """Row i is the projection of g_i so far. Correct for one more important objective, in every row."""
+        j = turn % m
+        along = weights @ gram[:, j]
+        corrected = jnp.maximum(weights[:, j] - along / jnp.maximum(gram[j, j], 1e-30), 0.0)
+        return weights.at[:, j].set(jnp.where((indices > j) & guarded[j], corrected, weights[:, j]))
+
+    weights = jax.lax.fori_loop(0, m * sweeps, sweep, jnp.eye(m, dtype=gram.dtype))
+    return jnp.sum(jnp.where(moves[:, None], weights, 0.0), axis=0)

@@ -1,6 +1,6 @@
-"""A learner of one objective among several: it learns from that one, and the others are only watched.
+"""An algorithm for one objective, applied to one of several: the others are only recorded.
 
-So a learner that knows nothing of costs can stand beside others in a comparison, and its costs are seen.
+This makes an algorithm that ignores costs comparable with others: its costs are reported, too.
 """
 
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ from lexrl.types import Metrics, Spec, Transition
 
 
 class State(NamedTuple):
-    """The learner's own, and where its objective stands."""
+    """The state of the algorithm, and the column of its objective."""
 
     agent: Any
     column: Int[Array, ""]
 
 
 class SingleObjective(eqx.Module):
-    """Learn one objective with an algorithm for one; the others of the order are only watched."""
+    """Optimize one objective of the order with an algorithm for one; the others are only recorded."""
 
     algorithm: Any
     objective: str = eqx.field(static=True)
@@ -42,7 +42,7 @@ class SingleObjective(eqx.Module):
     def init(self, spec: Spec, key: Array) -> State:
         if self.objective not in spec.objectives:
             raise InputError(
-                f"{self.objective!r} is to be learned, but the order has {', '.join(map(repr, spec.objectives))}; pick "
+                f"The objective is {self.objective!r}, but the order has {', '.join(map(repr, spec.objectives))}; pick "
                 "one of these."
             )
         column = spec.objectives.index(self.objective)
@@ -53,11 +53,11 @@ class SingleObjective(eqx.Module):
         return self.algorithm.act(state.agent, obs, key, greedy=greedy)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """The policy's chances of each numbered action."""
+        """The policy's probability of each discrete action."""
         return self.algorithm.probabilities(state.agent, obs, greedy=greedy)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         alone = rollout._replace(reward=jnp.take(rollout.reward, state.column, axis=-1)[..., None])
         agent, metrics = self.algorithm.update(state.agent, alone, key)
-        # What there is one of per objective is a single number here.
+        # The algorithm has one objective, so its metrics per objective are single numbers.
         return state._replace(agent=agent), {name: jnp.sum(value) for name, value in metrics.items()}

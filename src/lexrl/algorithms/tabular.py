@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 
 from lexrl import distributions, lex
 from lexrl.algorithms import validation
-from lexrl.backend import once
+from lexrl.backend import compute_once
 from lexrl.errors import InputError
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, needs_spread, slack
@@ -184,7 +184,7 @@ class Tabular(eqx.Module):
         rate = jnp.where(counts, self.alpha(n), 0.0)
         boot, admissible = self._bootstrap(state, seen.next_obs, next_action, c)
         target = seen.reward + jnp.asarray(self.gamma) * seen.discount * boot
-        error, admissible = once((target - state.q[c, s, :, a], admissible), state.time >= 0)
+        error, admissible = compute_once((target - state.q[c, s, :, a], admissible), state.time >= 0)
         step = rate * error
         variance = state.variance
         if variance is not None:
@@ -199,7 +199,7 @@ class Tabular(eqx.Module):
 
     def _bootstrap(self, state: State, s: Array, action: Array | None, c: Any) -> tuple[Array, Array]:
         """`boot` for every objective at the successor, and the admissible set there."""
-        q = once(state.q[c, s], state.time >= 0)
+        q = compute_once(state.q[c, s], state.time >= 0)
         if self.rule in ("sarsa", "expected-sarsa"):
             tau = self._slack(state, s)
             allowed = lex.admissible(q, tau)

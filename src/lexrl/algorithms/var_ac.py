@@ -1,137 +1,142 @@
 """VaR-AC and CVaR-AC (Chow et al. 2017): an actor-critic under a limit on the *risk* of an episode.
 
-    maximise E[R]   such that   P(C > limit) <= 1 - p                   value at risk: a chance constraint
+    maximize E[R]   such that   P(C > limit) <= 1 - p                   value at risk: a chance constraint
                     or          nu + E[(C - nu)+] / (1 - p) <= limit    CVaR: the mean of the worst episodes
 
-where C is what an episode costs. Whether the limit was kept is known when the episode is over, and is paid for then: at
-the price lambda if it was broken (CVaR: for how far C is above nu, which follows the p-quantile of C). The best policy
-must know what was spent so far: the world is to show it (`remembers`; a run wraps its world by itself). The objective
-without a limit is improved; the order does not matter.
+where C is the cost of an episode. Whether the limit was kept is known when the episode is over, so the penalty comes
+then: lambda if the limit was violated (CVaR: lambda times how far C is above nu, which follows the p-quantile of C).
+The best policy depends on the cost so far, so observations must contain it (`remembers`; a run wraps its environment
+automatically). The objective without a limit is optimized; the order does not matter.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from lexrl import constraints, returns
-from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import lagrangian, validation
-from lexrl.algorithms.a2c import improve
+from lexrl import returns
+from lexrl.algorithms import a2c, actor_critic, lagrangian, validation
 from lexrl.algorithms.actor_critic import Agent, Networks
 from lexrl.algorithms.lagrangian import PIDLagrangian
-from lexrl.constraints import Chance, Limit, as_chances
+from lexrl.constraints import ChanceConstraint, Limit, as_chance_constraints
 from lexrl.returns import EpisodeStats, EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 
+RiskMeasure = Literal["var", "cvar"]
+
 
 class State(NamedTuple):
-    """The networks, the prices, the quantiles, and how rewards become what the limits are about."""
+    """The networks, the multipliers, the quantiles, and how rewards are combined."""
 
     agent: Agent
-    multipliers: lagrangian.State
+    lagrangian: lagrangian.State
     quantile: Float[Array, " K"]
     """`nu_k`, for CVaR."""
     episode_tracker: EpisodeTracker
-    """Plain sums since each episode began, of the rows of `sides`."""
-    aim: Float[Array, " M"]
-    """Picks the objective to be improved."""
-    sides: Float[Array, "K M"]
-    """Each row picks what a limit is about, signed so that more is worse."""
+    """Undiscounted sums since each episode began, of the rows of `constraint_weights`."""
+    objective_weights: Float[Array, " M"]
+    """Selects the objective to be optimized."""
+    constraint_weights: Float[Array, "K M"]
+    """Each row selects the signal of a limit, signed so that more is worse."""
 
 
 class VaRAC(eqx.Module):
     """Actor-critic of one objective under a limit that must be kept with a probability."""
 
-    chance_constraints: tuple[Chance, ...] = eqx.field(converter=as_chances, default=as_chances("cost <= 10 with 0.95"))
-    """The limit on an episode's sum, and how often it must be kept, as in 'cost <= 10 with 0.95'."""
-    risk_measure: Literal["var", "cvar"] = eqx.field(static=True, default="var")
-    """The chance itself; or the mean of the episodes beyond it (CVaR), which must then be within the limit."""
+    chance_constraints: tuple[ChanceConstraint, ...] = eqx.field(
+        converter=as_chance_constraints, default=as_chance_constraints("cost <= 10 with 0.95")
+    )
+    """The limit on an episode's sum, and the probability to keep it, as in 'cost <= 10 with 0.95'."""
+    risk_measure: RiskMeasure = eqx.field(static=True, default="var")
+    """Bound the probability of violations (VaR); or bound the mean of the worst episodes (CVaR)."""
     num_envs: int = eqx.field(static=True, default=16)
-    """Worlds side by side."""
+    """Environments that are stepped in parallel."""
     num_steps: int = eqx.field(static=True, default=16)
-    """Steps of each world between updates."""
+    """Steps of each environment between updates."""
     gamma: float = 0.99
-    """Discount of the reward with its penalty."""
+    """Discount factor of the penalized reward."""
     gae_lambda: float = 0.95
-    """Lambda of the advantages: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
-    """The actor's step size, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_rate"), default=Constant(1e-3))
-    """The critic's step size."""
-    ent_coef: Schedule = eqx.field(converter=named("entropy"), default=Constant(0.0))
-    """Bonus for entropy, in units of standardised advantage, by the number of updates."""
+    """Learning rate of the actor, by the number of updates."""
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    """Learning rate of the critic."""
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     lagrangian: PIDLagrangian = PIDLagrangian(ki=Constant(10.0), max_multiplier=1000.0)
     networks: Networks = Networks()
 
     def __check_init__(self):
-        validation.require_ranges(self)
-        validation.require_choices(self)
+        validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)
+        validation.require_choice(get_args(RiskMeasure), risk_measure=self.risk_measure)
         validation.require_positive(num_steps=self.num_steps, num_envs=self.num_envs)
 
     @property
     def remembers(self) -> tuple[Limit, ...]:
-        """Signals whose sum so far the world is to show, and the limits they have."""
-        return tuple(chance.limit for chance in self.chance_constraints)
+        """The limits of signals whose sum so far must be part of the observation."""
+        return tuple(constraint.limit for constraint in self.chance_constraints)
 
     def init(self, spec: Spec, key: Array) -> State:
-        names = [limit.name for limit in self.remembers]
-        sides = constraints.sides(names, [-limit.side for limit in self.remembers], spec)
+        names, sides = [limit.name for limit in self.remembers], [-limit.side for limit in self.remembers]
+        penalized = spec._replace(objectives=("penalized",))
         return State(
-            agent=self.networks.start(spec._replace(objectives=("kl_penalty",)), key, self.num_envs),
-            multipliers=self.lagrangian.start(len(names)),
-            quantile=-constraints.least(self.remembers),
+            agent=actor_critic.init_agent(self.networks, penalized, key, self.num_envs),
+            lagrangian=self.lagrangian.init(len(names)),
+            quantile=self._upper_bounds(),
             episode_tracker=returns.init_tracker(self.num_envs, len(names)),
-            aim=jnp.asarray(constraints.aim("VaR-AC", names, spec)),
-            sides=jnp.asarray(sides),
+            objective_weights=jnp.asarray(lagrangian.objective_weights("VaR-AC", names, spec)),
+            constraint_weights=jnp.asarray(lagrangian.constraint_weights(names, sides, spec)),
         )
 
-    def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        policy = state.agent.actor(obs)
-        return policy.mode() if greedy else policy.sample(key)
-
-    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """The policy's chances of each numbered action; greedy: all on the likeliest."""
-        return ac.probabilities(state.agent, obs, greedy)
+    act = actor_critic.act
+    probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        spent = rollout.reward @ state.sides.T
+        cost = rollout.reward @ state.constraint_weights.T
         episode_tracker, episode_stats = returns.track_episodes(
-            state.episode_tracker, spent, rollout.last, jnp.ones_like(state.quantile)
+            state.episode_tracker, cost, rollout.last, jnp.ones_like(state.quantile)
         )
-        limit, rare = -constraints.least(self.remembers), self._rare()
+        limit, rare = self._upper_bounds(), self._violation_probability()
         if self.risk_measure == "var":
-            risk, level, most = (episode_stats.earned > limit).astype(jnp.float32), jnp.zeros_like(rare), rare
+            risk, offset, most = (episode_stats.earned > limit).astype(jnp.float32), jnp.zeros_like(rare), rare
         else:
-            risk, level, most = jnp.maximum(episode_stats.earned - state.quantile, 0.0) / rare, state.quantile, limit
-        paid = rollout.reward @ state.aim - jnp.where(rollout.last, risk @ state.multipliers.multipliers, 0.0)
-        # The episode is what is limited: nothing comes after it, even if only its time was up.
-        one = rollout._replace(reward=paid[..., None], discount=jnp.where(rollout.last, 0.0, rollout.discount))
-        agent, seen = ac.look(self.networks, state.agent, one, ac.per_objective(self.gamma, 1), self.gae_lambda)
-        agent, metrics = improve(self, agent, seen, ac.standardised(seen.advantage[:, 0]))
-        total = jnp.where(rollout.last[..., None], level + risk, 0.0).sum(axis=(0, 1))
-        after = self.lagrangian.observe(state.multipliers, episode_stats.episodes, -total, -most)
-        metrics |= lagrangian.metrics(after, state.sides) | {"value_loss": metrics["value_loss"][0]}
-        quantile = self._quantile(state, episode_stats, rollout.last)
-        return state._replace(
-            agent=agent, multipliers=after, quantile=quantile, episode_tracker=episode_tracker
-        ), metrics
+            risk, offset, most = jnp.maximum(episode_stats.earned - state.quantile, 0.0) / rare, state.quantile, limit
+        penalty = jnp.where(rollout.last, risk @ state.lagrangian.value, 0.0)
+        reward = (rollout.reward @ state.objective_weights - penalty)[..., None]
+        # The limit is on whole episodes: nothing comes after one, even if it was truncated.
+        single = rollout._replace(reward=reward, discount=jnp.where(rollout.last, 0.0, rollout.discount))
+        agent, batch = actor_critic.advantages(self.networks, state.agent, single, self.gamma, self.gae_lambda)
+        agent, metrics = a2c.step(self, agent, batch, actor_critic.normalize(batch.advantage[:, 0]))
+        total = jnp.where(rollout.last[..., None], offset + risk, 0.0).sum(axis=(0, 1))
+        multipliers = self.lagrangian.update(state.lagrangian, episode_stats.episodes, -total, -most)
+        metrics |= lagrangian.metrics(multipliers, state.constraint_weights)
+        metrics |= {"value_loss": metrics["value_loss"][0]}
+        quantile = self._move_quantile(state, episode_stats, rollout.last)
+        return (
+            state._replace(agent=agent, lagrangian=multipliers, quantile=quantile, episode_tracker=episode_tracker),
+            metrics,
+        )
 
-    def _quantile(self, state: State, episode_stats: EpisodeStats, last: Array) -> Float[Array, " K"]:
+    def _move_quantile(self, state: State, episode_stats: EpisodeStats, last: Array) -> Float[Array, " K"]:
         """`nu` after a step of `1 / window` of its limit's size for each episode, up where C is above it.
 
-        Never above the limit: no policy that keeps it has its nu there, and one that does not would stay, since the
-        price is of what is beyond nu.
+        Never above the limit: no policy that keeps the limit has its quantile there, and one that violates it would
+        not change, since the penalty is on what is beyond nu.
         """
-        limit = -constraints.least(self.remembers)
-        above = (episode_stats.earned > state.quantile).astype(jnp.float32) - self._rare()
+        limit = self._upper_bounds()
+        above = (episode_stats.earned > state.quantile).astype(jnp.float32) - self._violation_probability()
         step = (1.0 + jnp.abs(limit)) / self.lagrangian.stats_window_size
         moved = state.quantile + step * jnp.where(last[..., None], above, 0.0).sum(axis=(0, 1))
         return jnp.minimum(moved, limit)
 
-    def _rare(self) -> Float[Array, " K"]:
-        """How often each limit may be broken."""
-        return jnp.stack([1.0 - jnp.asarray(chance.probability, jnp.float32) for chance in self.chance_constraints])
+    def _upper_bounds(self) -> Float[Array, " K"]:
+        """The bound of each limit, signed so that more is worse."""
+        return -lagrangian.lower_bounds(self.remembers)
+
+    def _violation_probability(self) -> Float[Array, " K"]:
+        """`1 - p`: how often each limit may be violated."""
+        each = [jnp.asarray(constraint.probability, jnp.float32) for constraint in self.chance_constraints]
+        return jnp.stack([1.0 - probability for probability in each])

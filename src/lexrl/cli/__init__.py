@@ -12,15 +12,14 @@ from typing import Annotated, Any
 import tyro
 from rich.table import Table
 
-from lexrl.backend import cache_folder
+from lexrl.backend import cache_folder, configure
 from lexrl.cli.check import Check, check
 from lexrl.cli.experiment import ExperimentCommand, experiment
-from lexrl.cli.names import ALGORITHMS, chosen_preset, learners, registry, summary, worlds
+from lexrl.cli.names import ALGORITHMS, WORLDS, chosen_preset, learners, registry, summary, worlds
 from lexrl.cli.runs import Compare, Evaluate, Report, Watch, compare, evaluate, report, watch
 from lexrl.cli.show import complain, console
 from lexrl.cli.solve import Solve, solve
 from lexrl.cli.train import Resume, Train, resume, train
-from lexrl.envs.named import WORLDS
 from lexrl.errors import InputError
 from lexrl.presets import Preset
 
@@ -33,6 +32,7 @@ class List:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point: bad input ends in one sentence and exit code 2."""
     words = sys.argv[1:] if arguments is None else arguments
+    configure()
     # Matplotlib would make a folder in the user's home.
     os.environ.setdefault("MPLCONFIGDIR", str(cache_folder() / "matplotlib"))
     try:
@@ -108,7 +108,7 @@ def show_list() -> None:
         algorithms.add_row(name, summary(make))
     table = Table("world", "signals", "what it is", box=None, title="PerSeed", title_justify="left")
     for name, make in WORLDS.items():
-        table.add_row(name, ", ".join(make().spec.objectives), summary(make))
+        table.add_row(name, ", ".join(make().spec.signals), summary(make))
     console.print(algorithms)
     console.print(table)
     console.print("Gymnasium's environments go by their names, as in gym:CartPole-v1.", markup=False)

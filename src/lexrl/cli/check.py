@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lexrl.cli.show import Words, console, wanted_order
-from lexrl.envs.named import name_of
+from lexrl.envs import env_name
 from lexrl.order import as_order
 from lexrl.presets import Preset
 from lexrl.runs.plan import with_order
@@ -30,8 +30,8 @@ class Check(Generic[Agent, World]):
 
 def check(command: Check[Any, Any], algorithm: str, preset: Preset | None) -> None:
     """`lexrl check ALGORITHM WORLD`"""
-    order = as_order(wanted_order(command.order, preset), command.world.spec.objectives)
-    console.print(f"[bold]{algorithm}[/bold] on [bold]{name_of(command.world)}[/bold], {order}")
+    order = as_order(wanted_order(command.order, preset), command.world.spec.signals)
+    console.print(f"[bold]{algorithm}[/bold] on [bold]{env_name(command.world)}[/bold], {order}")
     for guarantee in guarantees(with_order(command.algorithm, order), command.world, order):
         console.print(f"\n[bold]{guarantee.name}[/bold]: [{COLOURS[guarantee.verdict]}]{guarantee.verdict}[/]")
         console.print(f"  It promises: {guarantee.promise}", markup=False)

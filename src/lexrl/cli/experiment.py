@@ -4,24 +4,22 @@ import dataclasses
 import pathlib
 import time
 from collections.abc import Sequence
-from typing import Literal
 
 import tyro
 from rich.table import Table
 
 from lexrl.cli.show import Place, complain, console, next_commands
 from lexrl.cli.train import stopping
-from lexrl.experiments import EXPERIMENTS, Size, perform, plan, schedule, speeds, write
+from lexrl.experiments import Size, perform, plan, schedule, speeds, write
+from lexrl.experiments import names as all_names
 from lexrl.experiments.schedule import Job
-
-Name = Literal["scaling", "safety", "slack", "pb-settings", "policies", "all"]
 
 
 @dataclasses.dataclass(frozen=True)
 class ExperimentCommand:
     """Repeat an experiment of the paper; what is finished is not run again, what was stopped goes on."""
 
-    name: tyro.conf.Positional[Name]
+    name: tyro.conf.Positional[str]
     """Which one: how learning time scales, safety, LDQN's slack, settings of PB-LRL, pictures of policies; or all."""
     size: Size = "laptop"
     """For a first look, for minutes on two cores, or as in the paper."""
@@ -35,7 +33,7 @@ class ExperimentCommand:
 
 def experiment(command: ExperimentCommand) -> None:
     """`lexrl experiment NAME`"""
-    names = list(EXPERIMENTS) if command.name == "all" else [command.name]
+    names = all_names() if command.name == "all" else [command.name]
     root = command.out or pathlib.Path("experiments") / command.size
     every = plan(names, command.size, command.only)
     todo = [job for job in every if not schedule.is_finished(root, job)]
@@ -60,7 +58,7 @@ def _show_plan(title: str, every: Sequence[Job], todo: Sequence[Job]) -> None:
     for job in every:
         seconds = speeds.estimate(job)
         about = "finished" if job.name not in waiting else "not known" if seconds is None else _time(seconds)
-        table.add_row(job.name, str(job.seeds), f"{job.steps:,}", about)
+        table.add_row(job.name, str(job.seeds), f"{job.total_timesteps:,}", about)
     console.print(table)
     seconds, unknown = speeds.total(todo)
     also = f", and {unknown} runs that were never measured" if unknown else ""

@@ -3,12 +3,12 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from lexrl import presets
+from lexrl import catalog, presets
 from lexrl.algorithms import (
     A2C,
     DQN,
@@ -29,11 +29,11 @@ from lexrl.algorithms import (
     gabor,
 )
 from lexrl.algorithms.tabular import Bandit, as_bandit
-from lexrl.constraints import Box, Chance, ConvexSet, Limit, as_box
-from lexrl.dual import Schedules, as_schedules
+from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box
 from lexrl.envs import GymEnv
-from lexrl.envs.named import WORLDS, in_gymnasium, kind
+from lexrl.envs.factory import gym_id
 from lexrl.errors import InputError
+from lexrl.multipliers import Schedules, as_schedules
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Tolerances, as_tolerance
@@ -57,6 +57,13 @@ ALGORITHMS: dict[str, Callable[[], Any]] = {
     "appropo": ApproPO,
     "random": Random,
 }
+
+WORLDS: dict[str, Callable[..., Any]] = {name: entry.load() for name, entry in catalog.ENVS.items()}
+
+
+def kind(make: Callable[..., Any]) -> Any:
+    """The type of what a builder builds."""
+    return make if isinstance(make, type) else get_type_hints(make)["return"]
 
 
 def chosen_preset(words: list[str]) -> Preset | None:
@@ -96,7 +103,7 @@ def worlds(preset: Preset | None, words: list[str]) -> Any:
         builder = partial(make, **settings) if settings and fits else make
         return Annotated[kind(make), tyro.conf.subcommand(name, constructor=builder, description=summary(make))]
 
-    outside = [_outside(word, name) for word in words if (name := in_gymnasium(word)) is not None]
+    outside = [_outside(word, name) for word in words if (name := gym_id(word)) is not None]
     return _union([*(one(*item) for item in WORLDS.items()), *outside[:1]])
 
 
@@ -138,7 +145,7 @@ def registry() -> ConstructorRegistry:
         Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
         tuple[float, ...] | float: (float, "NUMBER [..]"),
         tuple[Limit, ...]: (str, "LIMIT [..]"),
-        tuple[Chance, ...]: (str, "CHANCE [..]"),
+        tuple[ChanceConstraint, ...]: (str, "CHANCE [..]"),
         Box: (as_box, "BOX"),
         ConvexSet: (as_box, "BOX"),
     }

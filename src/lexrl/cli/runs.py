@@ -1,6 +1,5 @@
 """`lexrl evaluate`, `compare`, `watch`, `report`: what finished runs can be asked."""
 
-import contextlib
 import dataclasses
 import pathlib
 
@@ -13,7 +12,7 @@ from lexrl.cli.show import Number, Place, Whole, console, seeds_table
 from lexrl.errors import InputError
 from lexrl.report import run_folder as reports
 from lexrl.report import stats
-from lexrl.report.run_folder import Found, ranked
+from lexrl.report.run_folder import RunFolder, rank_runs
 from lexrl.runs import episodes, load
 
 
@@ -92,28 +91,24 @@ def compare(command: Compare) -> None:
     console.print(_side_by_side(found))
 
 
-def _side_by_side(found: list[Found]) -> Table:
+def _side_by_side(found: list[RunFolder]) -> Table:
     """The best first, in classes that the seeds tell apart; and what tells each run from the one above it."""
     objectives = found[0].objectives
     table = Table(title="Greedy policies per episode: mean of seeds [95 % interval]", title_justify="left", box=None)
     for column in ("class", "", *(str(objective) for objective in objectives), "against the one above"):
         table.add_column(column)
-    for row in ranked(found):
+    for row in rank_runs(found):
         shown = [str(stats.mean(row.run.final[:, i])) for i in range(len(objectives))]
-        table.add_row(str(row.place), str(row.run.path), *shown, row.verdict)
+        table.add_row(str(row.rank), str(row.run.path), *shown, row.verdict)
     return table
 
 
 def report(command: Report) -> None:
     """`lexrl report FOLDER`"""
-    from lexrl.report import page, sections  # they draw, and so wait for matplotlib
+    from lexrl.report import folder  # matplotlib takes its time to import
 
     path = command.out or command.folder / "report.html"
-    store.write_bytes(path, page.page(command.folder).encode())
-    for folder in sections.below(command.folder):
-        with contextlib.suppress(InputError):  # the page says what is wrong with it
-            sections.write_figures(folder)
-            sections.write_data(folder)
+    folder.write(command.folder, path)
     console.print(f"The page is [bold]{path}[/bold]: open it in a browser.")
 
 

@@ -2,7 +2,7 @@
 
 import pathlib
 import sys
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import numpy as np
 import tyro
@@ -50,10 +50,3 @@ def next_commands(*commands: tuple[str, str]) -> None:
     for command, what in commands:
         table.add_row(command, what)
     console.print(table)
-
-
-def plots() -> Any:
-    """Matplotlib takes its time to import: only commands that draw wait for it."""
-    from lexrl.report import plots
-
-    return plots

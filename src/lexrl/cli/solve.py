@@ -11,9 +11,8 @@ from rich.table import Table
 
 import lexrl
 from lexrl import exact, store
-from lexrl.cli.show import Words, console, plots, wanted_order
-from lexrl.envs import GridNav
-from lexrl.envs.named import name_of
+from lexrl.cli.show import Words, console, wanted_order
+from lexrl.envs import GridNav, env_name
 from lexrl.errors import InputError
 from lexrl.exact import SlackPoint, Solution
 from lexrl.momdp import MOMDP
@@ -37,11 +36,11 @@ class Solve(Generic[World]):
 
 def solve(command: Solve[Any]) -> None:
     """`lexrl solve WORLD`"""
-    world, name = command.world, name_of(command.world)
+    world, name = command.world, env_name(command.world)
     if not hasattr(world, "momdp"):
         raise InputError(f"{name} has no finite model that could be solved; grid-nav and random-momdp have one.")
     process = world.momdp(command.gamma)
-    order = as_order(wanted_order(command.order), process.objectives)
+    order = as_order(wanted_order(command.order), process.signals)
     solution = exact.solve(process, order)
     console.print(f"[bold]{name}[/bold], {order}, gamma {command.gamma}")
     console.print(_returns_table(solution))
@@ -107,7 +106,9 @@ def _write_solution(command: Solve[Any], name: str, process: MOMDP, solution: So
         slack = np.array([point.slack for point in curve])
         returns = np.stack([point.returns for point in curve]) * order.signs[:2]
         names = (order.names[0], order.names[1])
-        picture = plots().slack_curve(slack, returns[:, 0], returns[:, 1], names, f"{name}: {order}")
+        from lexrl.report import tradeoffs  # matplotlib takes its time to import
+
+        picture = tradeoffs.slack_curve(slack, returns[:, 0], returns[:, 1], names, f"{name}: {order}")
         store.write_bytes(folder / "critical-slack.png", picture.png)
         header = ("slack", *names, "price")
         numbers = zip(slack, *returns.T, [point.price for point in curve], strict=True)
@@ -119,4 +120,6 @@ def _write_solution(command: Solve[Any], name: str, process: MOMDP, solution: So
 
 def world_map(world: GridNav, process: MOMDP, policy: np.ndarray, title: str) -> bytes:
     visits = exact.occupancy(process, policy).sum(axis=1)
-    return plots().grid_map(world.size, np.asarray(world.obstacles), int(world.goal), policy, visits, title).png
+    from lexrl.report import maps  # matplotlib takes its time to import
+
+    return maps.grid_policy(world.size, np.asarray(world.obstacles), int(world.goal), policy, visits, title).png

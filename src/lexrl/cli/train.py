@@ -17,15 +17,14 @@ from tyro.constructors import PrimitiveConstructorSpec
 from lexrl import exact, store
 from lexrl.cli.show import Place, Words, complain, console, next_commands, seeds_table, wanted_order
 from lexrl.cli.solve import world_map
-from lexrl.envs import GridNav
-from lexrl.envs.named import name_of
+from lexrl.envs import GridNav, env_name
 from lexrl.errors import InputError
 from lexrl.loops.evaluation import check_episodes
 from lexrl.presets import Preset
 from lexrl.runs import Result, Run, logs, plan, record
 from lexrl.runs.execute import Standing
 from lexrl.runs.progress import progress
-from lexrl.types import Discrete
+from lexrl.types import Describable, Discrete
 
 Steps = Annotated[
     float | None,
@@ -75,9 +74,9 @@ class Resume:
 
 def train(command: Train[Any, Any], algorithm: str, preset: Preset | None) -> None:
     """Train, evaluate, and leave curves, policies and numbers."""
-    world, name = command.world, name_of(command.world)
-    if hasattr(world, "found"):
-        console.print(f"{name}: {world.found}", markup=False)
+    world, name = command.world, env_name(command.world)
+    if isinstance(world, Describable):
+        console.print(f"{name}: {world.description}", markup=False)
     order = wanted_order(command.order, preset)
     usual = 1_000_000 if preset is None else preset.steps
     run = plan(command.algorithm, world, order, command.seeds, usual if command.steps is None else command.steps)
@@ -198,9 +197,9 @@ def _exactly(result: Result, folder: pathlib.Path, algorithm: str) -> np.ndarray
     if not hasattr(world, "momdp") or not isinstance(world.spec.observation_space, Discrete):
         return None
     gamma = getattr(run.algorithm, "gamma", 0.99)
-    process = world.momdp(run.order.discounts(gamma, world.spec.objectives))
+    process = world.momdp(run.order.discounts(gamma, world.spec.signals))
     # With prices, tolerances are about the whole policy's return, and the best policies are randomised.
-    if hasattr(run.algorithm, "dual") and len(set(process.gamma)) == 1:
+    if hasattr(run.algorithm, "stages") and len(set(process.gamma)) == 1:
         policies, best = result.chances(greedy=False), exact.solve_slack(process, run.order).returns
         title = "The policies with their randomness, exactly: discounted, without end"
     else:

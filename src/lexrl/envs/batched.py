@@ -1,7 +1,7 @@
-"""The worlds of one member, alive; and what is kept of them, so that they can be brought back to life.
+"""The environments of one member, stepped from Python; and what is saved of them, so that a run can resume.
 
-A world in JAX has a state that can be kept as it is. Of all others the actions are kept that were taken since their
-episodes began: reset with the same keys, and asked to do the same again, they are where they were.
+The state of an environment in JAX is saved as it is. Of all others the actions are saved that were taken since their
+episodes began: reset with the same keys and given the same actions, they are where they were.
 """
 
 import dataclasses
@@ -16,32 +16,31 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs import checker
-from lexrl.envs.crowd import BatchedEnv, BatchedStep, Keys
-from lexrl.types import AnyArray, Box, Discrete, Spec, Step
+from lexrl.types import AnyArray, Batchable, BatchedEnv, BatchedStep, Box, Discrete, EnvSpec, Keys, Step
 
 Draw = Callable[[int | np.ndarray], Keys]
 """The keys of a time, or of a time each."""
 
 
 class Trail(NamedTuple):
-    """What the worlds of a member were asked to do since their episodes began."""
+    """The actions of a member's environments since their episodes began."""
 
     actions: AnyArray
-    """`[N, max_steps, ...]`"""
+    """`[N, max_episode_steps, ...]`"""
     taken: AnyArray
     """`[N]`: how many of them count."""
 
 
-def alive(env: Any, n: int) -> BatchedEnv:
-    """`n` worlds side by side, before their first reset."""
+def make_batched(env: Any, n: int) -> BatchedEnv:
+    """`n` environments side by side, before their first reset."""
     if isinstance(env, eqx.Module):
-        return Compiled(env)
-    return env.crowd(n) if hasattr(env, "crowd") else Plain(env, [None] * n)
+        return CompiledEnvs(env)
+    return env.batched(n) if isinstance(env, Batchable) else PythonEnvs(env, [None] * n)
 
 
 @dataclasses.dataclass
-class Compiled:
-    """A world written in JAX: all of them in one compiled step."""
+class CompiledEnvs:
+    """An environment written in JAX: all copies in one compiled step."""
 
     env: Any
     state: Any = None
@@ -62,8 +61,8 @@ class Compiled:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plain:
-    """Any object with `reset(key)` and `step(state, action, key)`, world by world."""
+class PythonEnvs:
+    """Any object with `reset(key)` and `step(state, action, key)`, one copy after the other."""
 
     env: Any
     states: list[Any]
@@ -81,7 +80,8 @@ class Plain:
         for step in steps:
             checker.check_step(self.env.spec, step)
         self.states[:] = [step.state for step in steps]
-        obs, signals = (np.stack([np.asarray(getattr(step, part)) for step in steps]) for part in ("obs", "signals"))
+        obs = np.stack([np.asarray(step.obs) for step in steps])
+        signals = np.stack([np.asarray(step.signals) for step in steps])
         discount = np.array([float(step.discount) for step in steps], np.float32)
         return BatchedStep(obs, signals, discount, np.zeros(len(steps), bool))
 
@@ -90,10 +90,10 @@ class Plain:
 
 
 @dataclasses.dataclass(frozen=True)
-class Recorded:
-    """Other worlds, and the trail they leave."""
+class RecordedEnvs:
+    """Other environments, and the trail of their actions."""
 
-    crowd: BatchedEnv
+    envs: BatchedEnv
     trail: Trail
 
     @property
@@ -102,73 +102,73 @@ class Recorded:
 
     def reset(self, which: np.ndarray, keys: Keys) -> np.ndarray:
         self.trail.taken[which] = 0
-        return self.crowd.reset(which, keys)
+        return self.envs.reset(which, keys)
 
     def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
         self.trail.actions[np.arange(len(actions)), self.trail.taken] = actions
         self.trail.taken[:] += 1
-        return self.crowd.step(actions, keys)
+        return self.envs.step(actions, keys)
 
     def close(self) -> None:
-        self.crowd.close()
+        self.envs.close()
 
 
-def no_trail(spec: Spec, n: int) -> Trail:
-    """The trail of worlds that have not moved yet."""
-    return Trail(blank(spec.action_space, n, spec.max_episode_steps), np.zeros(n, np.int32))
+def empty_trail(spec: EnvSpec, n: int) -> Trail:
+    """The trail before the first step."""
+    return Trail(zeros(spec.action_space, n, spec.max_episode_steps), np.zeros(n, np.int32))
 
 
-def blank(space: Discrete | Box, *leading: int) -> np.ndarray:
-    """Zeros where observations or actions of a space will be."""
+def zeros(space: Discrete | Box, *leading: int) -> np.ndarray:
+    """Zeros in place of observations or actions."""
     if isinstance(space, Discrete):
         return np.zeros(leading, np.int32)
     return np.zeros((*leading, *space.shape), np.float32)
 
 
-def renewed(crowd: BatchedEnv, which: np.ndarray, obs: np.ndarray, keys: Keys) -> np.ndarray:
-    """New episodes in some worlds; what all of them show then."""
-    return np.where(which.reshape(-1, *[1] * (obs.ndim - 1)), crowd.reset(which, keys), obs)
+def reset_where(envs: BatchedEnv, which: np.ndarray, obs: np.ndarray, keys: Keys) -> np.ndarray:
+    """Reset some environments; the observations of all."""
+    return np.where(which.reshape(-1, *[1] * (obs.ndim - 1)), envs.reset(which, keys), obs)
 
 
-def revived(
-    crowd: BatchedEnv, state: Any, obs: np.ndarray, time: int, resets: Draw, steps: Draw
+def restore(
+    envs: BatchedEnv, state: Any, obs: np.ndarray, time: int, resets: Draw, steps: Draw
 ) -> tuple[Any, np.ndarray]:
-    """Worlds as they were at a time, and what they show; before the first reset of all, nobody knows that."""
-    if isinstance(crowd, Compiled):
-        return Compiled(crowd.env, state), obs
+    """Environments as they were at a time, and their observations (meaningless at time 0, before the first reset)."""
+    if isinstance(envs, CompiledEnvs):
+        return CompiledEnvs(envs.env, state), obs
     trail = jax.tree.map(np.array, state)
-    again = _again(crowd, trail, time, resets, steps)
-    if time > 0 and not np.array_equal(again, obs):
+    replayed = _replay(envs, trail, time, resets, steps)
+    if time > 0 and not np.array_equal(replayed, obs):
         warnings.warn(
-            "The environment did not do the same again when it was given the same seeds and actions: the run goes on, "
-            "but not with the numbers it would have had.",
+            "The environment did not repeat itself with the same seeds and actions: the run continues, but not with "
+            "the numbers it would have had without the interruption.",
             stacklevel=2,
         )
-    return Recorded(crowd, trail), again
+    return RecordedEnvs(envs, trail), replayed
 
 
-def _again(crowd: BatchedEnv, trail: Trail, time: int, resets: Draw, steps: Draw) -> np.ndarray:
-    """Reset each world at the time when its episode began, and take the actions since; what they show in the end.
+def _replay(envs: BatchedEnv, trail: Trail, time: int, resets: Draw, steps: Draw) -> np.ndarray:
+    """Reset each environment at the time when its episode began, and repeat its actions; the last observations.
 
-    All worlds take a step at once, so those that begin later walk about before, which does not matter.
+    All environments take a step at once; what one does before its episode begins does not matter.
     """
     begun, rows = time - trail.taken, np.arange(len(trail.taken))
-    obs = crowd.reset(np.ones(len(begun), bool), resets(begun))
+    obs = envs.reset(np.ones(len(begun), bool), resets(begun))
     for now in range(int(begun.min()), time):
-        answers = crowd.step(trail.actions[rows, np.maximum(now - begun, 0)], steps(now))
-        obs, begins = answers.obs, (begun == now + 1) | (answers.discount == 0) | answers.cut
+        step = envs.step(trail.actions[rows, np.maximum(now - begun, 0)], steps(now))
+        obs, begins = step.obs, (begun == now + 1) | (step.discount == 0) | step.truncated
         if begins.any():
-            obs = renewed(crowd, begins, obs, resets(begun))
+            obs = reset_where(envs, begins, obs, resets(begun))
     return obs
 
 
 def choose(where: Array, yes: Any, no: Any) -> Any:
-    """Pick between two trees, world by world."""
+    """Pick between two trees, environment by environment."""
     return jax.tree.map(lambda a, b: jnp.where(where.reshape(-1, *[1] * (a.ndim - 1)), a, b), yes, no)
 
 
 def over_envs(function: Callable[..., Any], n: int) -> Callable[..., Any]:
-    """`vmap`, except that a single world is spared the batched look-ups."""
+    """`vmap`, except that a single environment is spared the batched look-ups."""
     if n > 1:
         return jax.vmap(function)
 

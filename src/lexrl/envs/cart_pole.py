@@ -1,7 +1,7 @@
 """CartPole: keep a pole upright on a cart. The classic control task, as in Gymnasium's CartPole-v1, written in JAX.
 
 The physics are CartSafe's. The one signal, `reward`, is 1 per step; the task ends when the pole leans more than 12
-degrees or the cart is more than 2.4 from the middle.
+degrees or the cart is more than 2.4 from the center.
 """
 
 import equinox as eqx
@@ -11,9 +11,9 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs.cart_safe import FORCE, TRACK, euler
-from lexrl.types import Box, Discrete, Spec, Step, require_episode
+from lexrl.types import Box, Discrete, EnvSpec, Step, require_episode
 
-LEAN = np.float32(12 * np.pi / 180)
+MAX_ANGLE = np.float32(12 * np.pi / 180)
 
 
 class CartPole(eqx.Module):
@@ -26,8 +26,8 @@ class CartPole(eqx.Module):
         require_episode(self.max_episode_steps)
 
     @property
-    def spec(self) -> Spec:
-        return Spec(Box((4,)), Discrete(2), ("reward",), self.max_episode_steps)
+    def spec(self) -> EnvSpec:
+        return EnvSpec(Box((4,)), Discrete(2), ("reward",), self.max_episode_steps)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
         body = jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05)
@@ -35,5 +35,5 @@ class CartPole(eqx.Module):
 
     def step(self, state: Array, action: Array, key: Array) -> Step:
         body = euler(state, jnp.where(action == 1, FORCE, -FORCE))
-        ended = (jnp.abs(body[0]) > TRACK) | (jnp.abs(body[2]) > LEAN)
-        return Step(body, body, jnp.ones(1), jnp.where(ended, 0.0, 1.0))
+        terminated = (jnp.abs(body[0]) > TRACK) | (jnp.abs(body[2]) > MAX_ANGLE)
+        return Step(body, body, jnp.ones(1), jnp.where(terminated, 0.0, 1.0))

@@ -1,77 +1,115 @@
-"""A world against its own spec: what it shows, pays and remembers, and a sentence where that does not fit."""
+"""Does an environment keep to its own spec? `lexrl.check_env(env)` raises an error that says what does not fit."""
 
+import contextlib
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
-from lexrl.envs.crowd import BatchedStep
+from lexrl.envs.factory import as_env
+from lexrl.envs.per_seed import PerSeed
+from lexrl.envs.vector import GymVectorEnv
 from lexrl.errors import InputError
-from lexrl.types import Discrete, Env, Spec, Step
+from lexrl.types import Batchable, BatchedStep, Discrete, EnvSpec, Step
 
 
-def check_env(world: Env, key: Array) -> None:
-    """Complain about a world in JAX that does not answer as its spec says; nothing is computed, only shapes."""
-    spec = world.spec
-    state, obs = jax.eval_shape(lambda key: world.reset(key), key)
-    check_observation(spec, obs, "reset")
-    shape, kind = ((), jnp.int32) if isinstance(spec.action_space, Discrete) else (spec.action_space.shape, jnp.float32)
-    action = jax.ShapeDtypeStruct(shape, kind)
-    answer = jax.eval_shape(lambda *given: world.step(*given), state, action, key)
-    check_step(spec, answer)
-    before, after = (_parts(one) for one in (state, answer.state))
-    for part in before | after:
-        if before.get(part) != after.get(part):
-            raise InputError(
-                f"state{part} is {before.get(part, 'nothing')} after a reset, but {after.get(part, 'nothing')} after a "
-                "step; a state keeps its parts, their shapes and types: convert one of them."
-            )
+def check_env(env: Any) -> None:
+    """Raise an error if an environment does not do what its spec says.
+
+    For an environment written in JAX nothing is computed, only shapes are compared; any other takes one step.
+
+    Args:
+        env: an environment, or anything else that `lexrl.train` takes for one.
+    """
+    env = as_env(env)
+    env = env.one(0) if isinstance(env, PerSeed) else env
+    if isinstance(env, eqx.Module):
+        _check_shapes(env)
+    elif isinstance(env, Batchable):
+        _check_one_batched_step(env)
+    else:
+        key = jax.random.key(0)
+        state, obs = env.reset(key)
+        check_observation(env.spec, obs, "reset")
+        check_step(env.spec, env.step(state, _zero_actions(env.spec), key))
 
 
-def check_step(spec: Spec, answer: Any) -> None:
-    """Complain about a step that does not answer as the spec says."""
-    if not all(hasattr(answer, name) for name in Step._fields):
+def check_step(spec: EnvSpec, step: Any) -> None:
+    """Raise an error if a step does not fit the spec."""
+    if not isinstance(step, Step):
         raise InputError(
-            f"A step answers with {type(answer).__name__}; it must be a lexrl.types.Step({', '.join(Step._fields)})."
+            f"A step returns a {type(step).__name__}; it must return a lexrl.types.Step({', '.join(Step._fields)})."
         )
-    check_observation(spec, answer.obs, "step")
-    _check_signals(spec, answer.signals)
-    if np.shape(answer.discount) != ():
+    check_observation(spec, step.obs, "step")
+    _check_signals(spec, step.signals)
+    if np.shape(step.discount) != ():
         raise InputError(
-            f"A step's discount is {_shown(answer.discount)}; it must be a single number, 0 where the task ended and "
-            "else 1: try jnp.where(ended, 0.0, 1.0)."
+            f"A step's discount is {_shown(step.discount)}; it must be a single number, 0 where the task ended and "
+            "else 1: try jnp.where(terminated, 0.0, 1.0)."
         )
 
 
-def check_batched_step(spec: Spec, answers: BatchedStep) -> None:
-    """The same for several worlds at once, whose numbers are in arrays already: only shapes are left to look at."""
+def check_batched_step(spec: EnvSpec, step: BatchedStep) -> None:
+    """The same for several environments at once, whose numbers are in arrays already: only shapes can be wrong."""
     shape = () if isinstance(spec.observation_space, Discrete) else spec.observation_space.shape
-    if answers.obs.shape[1:] != shape:
-        check_observation(spec, answers.obs[0], "step")
-    if answers.signals.shape[1:] != (len(spec.objectives),):
-        _check_signals(spec, answers.signals[0])
+    if step.obs.shape[1:] != shape:
+        check_observation(spec, step.obs[0], "step")
+    if step.signals.shape[1:] != (len(spec.signals),):
+        _check_signals(spec, step.signals[0])
 
 
-def _check_signals(spec: Spec, signals: Any) -> None:
-    if np.shape(signals) != (len(spec.objectives),):
-        raise InputError(
-            f"A step pays {_shown(signals)}, but the spec's signals are {', '.join(spec.objectives)}; "
-            f"pay {_text('float', (len(spec.objectives),))}, one number for each."
-        )
-
-
-def check_observation(spec: Spec, obs: Any, when: str) -> None:
-    """Complain about an observation that is not what the spec says."""
+def check_observation(spec: EnvSpec, obs: Any, when: str) -> None:
+    """Raise an error if an observation does not fit the spec; `when` is "reset" or "step"."""
     space = spec.observation_space
     shape, kind, name = (
         ((), jnp.integer, "integer") if isinstance(space, Discrete) else (space.shape, jnp.floating, "float")
     )
     if np.shape(obs) != shape or not jnp.issubdtype(_dtype(obs), kind):
         raise InputError(
-            f"A {when} shows {_shown(obs)}, but the spec says {space}, which is {_text(name, shape)}; "
-            "change one of them."
+            f"A {when} returns the observation {_shown(obs)}, but the spec says {space}, which is "
+            f"{_text(name, shape)}; change one of them."
+        )
+
+
+def _check_shapes(env: Any) -> None:
+    """Compare shapes and types without computing anything."""
+    key = jax.random.key(0)
+    state, obs = jax.eval_shape(lambda key: env.reset(key), key)
+    check_observation(env.spec, obs, "reset")
+    space = env.spec.action_space
+    shape, dtype = ((), jnp.int32) if isinstance(space, Discrete) else (space.shape, jnp.float32)
+    step = jax.eval_shape(lambda *given: env.step(*given), state, jax.ShapeDtypeStruct(shape, dtype), key)
+    check_step(env.spec, step)
+    before, after = (_parts(one) for one in (state, step.state))
+    for part in before | after:
+        if before.get(part) != after.get(part):
+            raise InputError(
+                f"state{part} is {before.get(part, 'missing')} after a reset, but {after.get(part, 'missing')} after a "
+                "step; its parts, their shapes and types must stay the same: convert one of them."
+            )
+
+
+def _check_one_batched_step(env: Batchable) -> None:
+    n = env.num_envs if isinstance(env, GymVectorEnv) else 1
+    with contextlib.closing(env.batched(n)) as envs:
+        keys = jax.random.split(jax.random.key(0), n)
+        check_observation(env.spec, envs.reset(np.ones(n, bool), lambda: keys)[0], "reset")
+        check_batched_step(env.spec, envs.step(_zero_actions(env.spec, n), lambda: keys))
+
+
+def _zero_actions(spec: EnvSpec, *leading: int) -> np.ndarray:
+    if isinstance(spec.action_space, Discrete):
+        return np.zeros(leading, np.int32)
+    return np.zeros((*leading, *spec.action_space.shape), np.float32)
+
+
+def _check_signals(spec: EnvSpec, signals: Any) -> None:
+    if np.shape(signals) != (len(spec.signals),):
+        raise InputError(
+            f"A step returns the signals {_shown(signals)}, but the spec names {', '.join(spec.signals)}; return "
+            f"{_text('float', (len(spec.signals),))}, one number for each."
         )
 
 
@@ -85,7 +123,9 @@ def _shown(given: Any) -> str:
 
 
 def _dtype(given: Any) -> Any:
-    return given.dtype if hasattr(given, "dtype") else np.asarray(given).dtype
+    if isinstance(given, jax.Array | jax.ShapeDtypeStruct | np.ndarray | np.generic):
+        return given.dtype
+    return np.asarray(given).dtype
 
 
 def _text(name: str, shape: tuple[int, ...]) -> str:

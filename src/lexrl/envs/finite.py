@@ -1,5 +1,6 @@
-"""Any finite MOMDP as a world to learn in."""
+"""Any finite MOMDP as an environment."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -9,45 +10,45 @@ import numpy as np
 import scipy.sparse as sp
 from jax import Array
 
-from lexrl.backend import once
+from lexrl.backend import compute_once
 from lexrl.errors import InputError
 from lexrl.momdp import MOMDP, from_outcomes
-from lexrl.types import Discrete, Spec, Step, require_episode
+from lexrl.types import Discrete, EnvSpec, Step, require_episode
 
 
 class FiniteEnv(eqx.Module):
     """Samples a finite MOMDP. Each (s, a) has `K` slots, one for each possible successor; spare ones are never drawn.
 
-    Slots are drawn by Walker's alias method: pick one of `K` evenly, keep it with its own probability, else take the
-    one it refers to. That is two look-ups however many successors there are, and what is needed next lies beside them.
+    Slots are drawn by Walker's alias method: pick one of `K` uniformly, keep it with its own probability, else take its
+    alias. That is two look-ups however many successors there are, and what is needed next lies beside them.
 
     On the host the arrays are float64, so that `momdp()` gives back what went in; a device keeps them in float32.
     """
 
     slots: Array | np.ndarray
-    """`[S, A, K, 3 + M]`: how likely a slot is kept, the slot it refers to otherwise, its successor, its signals."""
+    """`[S, A, K, 3 + M]`: probability that a slot is kept, its alias, its successor, its signals."""
     n_slots: Array | np.ndarray
-    """How many slots are drawn from: next to worlds with more successors, some are added that are not."""
+    """How many slots are drawn from; `per_seed` pads the others."""
     terminal: Array | np.ndarray
     """`[S]`"""
     initial: Array | np.ndarray
-    """`[S, 2]`: the lottery of first states."""
+    """`[S, 2]`: the alias table of initial states."""
     reward_noise: float
     """Standard deviation of the Gaussian noise added to each signal."""
-    names: tuple[str, ...] = eqx.field(static=True)
+    signals: tuple[str, ...] = eqx.field(static=True)
     max_episode_steps: int = eqx.field(static=True)
 
     def __init__(self, momdp: MOMDP, *, reward_noise: float = 0.0, max_episode_steps: int = 100):
         """Sample a finite MOMDP.
 
         Args:
-            momdp: the process.
+            momdp: the MOMDP.
             reward_noise: standard deviation of Gaussian noise added to every signal.
-            max_episode_steps: episodes are truncated after so many steps; algorithms bootstrap across the cut.
+            max_episode_steps: episodes are truncated after this many steps; algorithms bootstrap there.
         """
         require_episode(max_episode_steps)
         if not reward_noise >= 0:
-            raise InputError(f"The reward_noise is {reward_noise:g}; a standard deviation must be 0 or more.")
+            raise InputError(f"reward_noise is {reward_noise:g}; a standard deviation must be 0 or more.")
         matrix = momdp.transitions
         counts = np.diff(matrix.indptr)
         where = np.arange(int(counts.max()))[None, :] < counts[:, None]
@@ -55,19 +56,19 @@ class FiniteEnv(eqx.Module):
         probability[where] = matrix.data
         outcomes = np.zeros((*where.shape, 1 + momdp.n_objectives))
         outcomes[where] = np.column_stack([matrix.indices, momdp.outcome_rewards])
-        slots = np.concatenate([_lottery(probability), outcomes], axis=-1)
+        slots = np.concatenate([_alias_table(probability), outcomes], axis=-1)
         self.slots = slots.reshape(momdp.n_states, momdp.n_actions, *slots.shape[1:])
         self.n_slots = np.array(slots.shape[1], np.int32)
         self.terminal = momdp.terminal
-        self.initial = _lottery(momdp.initial[None])[0]
+        self.initial = _alias_table(momdp.initial[None])[0]
         self.reward_noise = reward_noise
-        self.names = momdp.objectives
+        self.signals = momdp.signals
         self.max_episode_steps = max_episode_steps
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> EnvSpec:
         n_states, n_actions = self.slots.shape[:2]
-        return Spec(Discrete(n_states), Discrete(n_actions), self.names, self.max_episode_steps)
+        return EnvSpec(Discrete(n_states), Discrete(n_actions), self.signals, self.max_episode_steps)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
         first = jnp.asarray(self.initial)
@@ -76,9 +77,9 @@ class FiniteEnv(eqx.Module):
 
     def step(self, state: Array, action: Array, key: Array) -> Step:
         slots = jnp.asarray(self.slots)
-        m = len(self.names)
+        m = len(self.signals)
         pairs = (m + 1) // 2
-        draws = once(jax.random.uniform(key, (2 + 2 * pairs,)), state >= 0)
+        draws = compute_once(jax.random.uniform(key, (2 + 2 * pairs,)), state >= 0)
         slot = _draw(lambda slot: slots[state, action, slot, :2], self.n_slots, draws[0], draws[1])
         outcome = slots[state, action, slot, 2:]
         successor = outcome[0].astype(jnp.int32)
@@ -86,25 +87,25 @@ class FiniteEnv(eqx.Module):
         return Step(successor, successor, signals, jnp.where(jnp.asarray(self.terminal)[successor], 0.0, 1.0))
 
     def momdp(self, gamma: float | tuple[float, ...] = 0.99) -> MOMDP:
-        """The process this world samples, for the exact solver (noise has mean 0 and does not show there)."""
+        """The MOMDP that is sampled, for the exact solver (reward noise has mean 0 and does not matter there)."""
         n_states, n_actions, _, width = self.slots.shape
         slots = np.asarray(self.slots, float)[:, :, : int(self.n_slots)].reshape(n_states * n_actions, -1, width)
-        probability = _chances(slots[..., :2])
+        probability = _probabilities(slots[..., :2])
         used = probability > 0
         indptr = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
         columns, signals = slots[used][:, 2].astype(np.int32), slots[used][:, 3:]
         matrix = sp.csr_array((probability[used], columns, indptr), shape=(n_states * n_actions, n_states))
-        first = _chances(np.asarray(self.initial, float)[None])[0]
+        first = _probabilities(np.asarray(self.initial, float)[None])[0]
         return from_outcomes(
-            matrix, signals, n_actions, gamma, initial=first, terminal=np.asarray(self.terminal), objectives=self.names
+            matrix, signals, n_actions, gamma, initial=first, terminal=np.asarray(self.terminal), signals=self.signals
         )
 
 
-def _lottery(probability: np.ndarray) -> np.ndarray:
+def _alias_table(probability: np.ndarray) -> np.ndarray:
     """Alias tables for rows of probabilities `[R, K]`, all rows in step: `[R, K, 2]`.
 
     A slot that is less likely than 1 / K gives what it leaves over to one that is more likely, which may become a
-    light one in turn; every turn settles one slot of every row.
+    light one in turn; every iteration finishes one slot of every row.
     """
     n_rows, n_slots = probability.shape
     rows = np.arange(n_rows)
@@ -117,38 +118,38 @@ def _lottery(probability: np.ndarray) -> np.ndarray:
     n_light = (weight < 1).sum(axis=1)
     light, heavy = np.zeros(n_rows, int), n_light.copy()
     giver = queue[:, 0].copy()
-    refers = np.tile(np.arange(n_slots), (n_rows, 1))
+    alias = np.tile(np.arange(n_slots), (n_rows, 1))
     active = (n_light > 0) & (heavy < n_slots)
     while active.any():
         r = rows[active]
         taker = queue[r, heavy[r]]
-        refers[r, giver[r]] = taker
+        alias[r, giver[r]] = taker
         weight[r, taker] -= 1 - weight[r, giver[r]]
         spent = weight[r, taker] < 1
         light[r] += ~spent
         heavy[r] += spent
         giver[r] = np.where(spent, taker, queue[r, np.minimum(light[r], n_slots - 1)])
         active[r] = (heavy[r] < n_slots) & (spent | (light[r] < n_light[r]))
-    # Rounding leaves a few slots unsettled at about 1; an impossible one must not become possible that way.
-    unsettled = (refers == np.arange(n_slots)) & (probability <= 0)
-    refers = np.where(unsettled, heaviest[:, None], refers)
-    own = refers == np.arange(n_slots)
-    return np.stack([np.where(own, 1.0, np.where(unsettled, 0.0, weight)), refers.astype(float)], axis=-1)
+    # Rounding leaves a few slots unfinished at about 1; an impossible one must not become possible that way.
+    unfinished = (alias == np.arange(n_slots)) & (probability <= 0)
+    alias = np.where(unfinished, heaviest[:, None], alias)
+    own = alias == np.arange(n_slots)
+    return np.stack([np.where(own, 1.0, np.where(unfinished, 0.0, weight)), alias.astype(float)], axis=-1)
 
 
-def _chances(lottery: np.ndarray) -> np.ndarray:
+def _probabilities(table: np.ndarray) -> np.ndarray:
     """The probabilities `[R, K]` that alias tables `[R, K, 2]` stand for."""
-    keep, refers = lottery[..., 0], lottery[..., 1].astype(int)
+    keep, alias = table[..., 0], table[..., 1].astype(int)
     total = keep.copy()
-    np.add.at(total, (np.arange(len(keep))[:, None], refers), np.where(refers == np.arange(keep.shape[1]), 0, 1 - keep))
+    np.add.at(total, (np.arange(len(keep))[:, None], alias), np.where(alias == np.arange(keep.shape[1]), 0, 1 - keep))
     return total / total.sum(axis=1, keepdims=True)
 
 
-def _draw(lottery, n_slots: Any, which: Array, keeps: Array) -> Array:
+def _draw(table: Callable[[Array], Any], n_slots: Any, which: Array, keeps: Array) -> Array:
     """A slot from two uniform draws."""
     slot = jnp.minimum((which * n_slots).astype(jnp.int32), n_slots - 1)
-    keep, refers = lottery(slot)
-    return jnp.where(keeps < keep, slot, refers.astype(jnp.int32))
+    keep, alias = table(slot)
+    return jnp.where(keeps < keep, slot, alias.astype(jnp.int32))
 
 
 def _normal(radius: Array, angle: Array) -> Array:

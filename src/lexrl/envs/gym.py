@@ -1,13 +1,11 @@
-"""Any Gymnasium environment as a world for the host loop: `gym_world("CartPole-v1")`, `gym_world(lambda: MyEnv())`.
+"""Any Gymnasium environment, for the host loop: `GymEnv("CartPole-v1")`, `GymEnv(env)`, `GymEnv(lambda: MyEnv())`.
 
-Its signals are found by looking at some steps (`lexrl.envs.signals`), and `world.found` says which. The time limit of
-an environment that is made by its name is lifted and handed to the loop, which cuts episodes off itself; where the
-environment truncates an episode all the same, it is over, but nothing is learned from that: the task had not ended.
+Its signals are found by looking at a few steps (`lexrl.envs.signals`); `env.description` says which. The time limit of
+an environment that is made by its id is lifted and handed to the loop, which truncates episodes itself. Where the
+environment truncates an episode all the same, the episode is over, but the task is not: algorithms bootstrap there.
 """
 
-import contextlib
 import dataclasses
-import importlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,16 +15,16 @@ import jax
 import numpy as np
 from jax import Array
 
-from lexrl.envs import signals as signals_
-from lexrl.envs.crowd import BatchedStep, Keys
-from lexrl.envs.face import Face
-from lexrl.envs.signals import Event, Function
-from lexrl.envs.spaces import actions, observations
+from lexrl.envs import copies, signals
+from lexrl.envs.signals import Event, SignalFunction
+from lexrl.envs.spaces import Interface, convert_actions, convert_observations
 from lexrl.errors import InputError
-from lexrl.types import Discrete, Spec
+from lexrl.types import BatchedStep, Discrete, EnvSpec, Keys, require_episode
 
-PROBED = 100
+NUM_PROBE_STEPS = 100
 """Steps with random actions that are looked at for signals."""
+RENDER_FPS = 30.0
+"""Where the environment's metadata do not say."""
 
 
 @dataclasses.dataclass(frozen=True, init=False)
@@ -34,118 +32,120 @@ class GymEnv:
     """A Gymnasium environment, for the host loop."""
 
     make: Callable[..., Any]
-    face: Face
-    spec: Spec
-    found: str
+    interface: Interface
+    spec: EnvSpec
+    render_fps: float
+    description: str
     """A sentence on the signals there are, and where they come from."""
     recipe: tuple[Any, dict[str, Any]] | None = None
-    """The call of a function that makes this world again; None for what cannot be written down."""
+    """The call that makes it again; None for what a file cannot hold."""
 
     def __init__(
         self,
-        env_id: str | Callable[..., Any],
+        env_id: Any,
         max_episode_steps: int | None = None,
         *,
-        signals: Function | None = None,
+        signals: SignalFunction | None = None,
         discrete_observations: bool = False,
         **settings: Any,
     ):
-        """A Gymnasium environment by its registered name, MO-Gymnasium's too, or by a function that makes it.
+        """A Gymnasium environment by its id (MO-Gymnasium's too), by a function or class that makes it, or as it is.
 
         Args:
-            env_id: as `gymnasium.make` takes it, or a function that makes a new environment each time it is called.
+            env_id: an id as `gymnasium.make` takes it; a function or class that makes a new environment each time it is
+                called; or an environment, of which copies are trained on (see `lexrl.envs.copies`).
             max_episode_steps: length of an episode; by default the environment's own limit.
-            signals: a function from (obs, action, reward, info) to named numbers, in place of those found by itself.
+            signals: a function from (obs, action, reward, info) to named numbers, instead of the signals found.
             discrete_observations: observations of integers become one integer each, for tabular algorithms.
-            settings: passed to the environment.
+            settings: passed to the environment when it is made.
         """
-        named = isinstance(env_id, str)
-        spec = _registered(env_id) if named else None
-        # The checker that Gymnasium puts around environments wants one number as a reward.
-        make = partial(gymnasium.make, env_id, max_episode_steps=-1, disable_env_checker=True) if named else env_id
+        made_by_id = isinstance(env_id, str)
+        registered = copies.registered(env_id) if made_by_id else None
+        make = _maker(env_id, settings)
+        env = _make(make, env_id)
         try:
-            one = make(**settings)
-        except gymnasium.error.Error as error:
-            raise InputError(f"Gymnasium cannot make {env_id!r}: {error}") from error
-        try:
-            limit = length(env_id if named else one, spec or getattr(one, "spec", None), max_episode_steps)
-            view, moves = (
-                observations(one.observation_space, discrete_observations=discrete_observations),
-                actions(one.action_space),
-            )
-            face = Face(view, moves, signals_.find(_some_steps(one), signals))
+            length = episode_length(env_id if made_by_id else env, registered, env, max_episode_steps)
+            observations = convert_observations(env.observation_space, discrete=discrete_observations)
+            interface = Interface(observations, convert_actions(env.action_space), _find_signals(env, signals))
+            render_fps = float(env.metadata.get("render_fps") or RENDER_FPS)
         finally:
-            one.close()
-        given = {
-            "env_id": env_id,
-            "max_episode_steps": max_episode_steps,
-            "discrete_observations": discrete_observations,
-            **settings,
-        }
-        recipe = (GymEnv, given) if named and signals is None else None
+            env.close()
+        given = {"max_episode_steps": max_episode_steps, "discrete_observations": discrete_observations, **settings}
+        recipe = (GymEnv, {"env_id": env_id, **given}) if made_by_id and signals is None else None
         for name, value in {
-            "make": partial(make, **settings),
-            "face": face,
-            "spec": face.spec(limit),
-            "found": face.signals.found,
+            "make": make,
+            "interface": interface,
+            "spec": interface.spec(length),
+            "render_fps": render_fps,
+            "description": interface.signals.description,
             "recipe": recipe,
         }.items():
             object.__setattr__(self, name, value)
 
-    def crowd(self, n: int) -> "Environments":
-        """Environments side by side, one for each world of a learner."""
-        return Environments(self.face, [self.make() for _ in range(n)])
+    def batched(self, n: int, **settings: Any) -> "GymEnvs":
+        """`n` environments; settings as in `render_mode="rgb_array"` are passed on."""
+        return GymEnvs(self.interface, [self.make(**settings) for _ in range(n)])
 
 
 @dataclasses.dataclass(frozen=True)
-class Environments:
+class GymEnvs:
     """Environments that are stepped one after the other."""
 
-    face: Face
-    each: list[Any]
+    interface: Interface
+    envs: list[Any]
 
     def reset(self, which: np.ndarray, keys: Keys) -> np.ndarray:
         seeds = seeds_of(keys())
-        seen = {i: self.each[i].reset(seed=seeds[i])[0] for i in np.flatnonzero(which).tolist()}
+        seen = {i: self.envs[i].reset(seed=seeds[i])[0] for i in np.flatnonzero(which).tolist()}
         some = next(iter(seen.values()))
-        return self.face.view.together([seen.get(i, some) for i in range(len(self.each))])
+        return self.interface.observations.stack([seen.get(i, some) for i in range(len(self.envs))])
 
     def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
         events, ended, cut = [], [], []
-        taken = self.face.moves.taken(actions)
-        discrete_observations = isinstance(self.face.moves.space, Discrete)
-        for env, action in zip(self.each, taken.tolist() if discrete_observations else taken, strict=True):
-            obs, reward, end, truncated, info = five(env.step(action))
+        chosen = self.interface.actions.convert(actions)
+        is_discrete = isinstance(self.interface.actions.space, Discrete)
+        for env, action in zip(self.envs, chosen.tolist() if is_discrete else chosen, strict=True):
+            obs, reward, terminated, truncated, info = five_tuple(env.step(action))
             events.append(Event(obs, action, reward, info))
-            ended.append(end)
+            ended.append(terminated)
             cut.append(truncated)
-        return self.face.answers(events, ended, cut)
+        return self.interface.batched_step(events, ended, cut)
+
+    def render(self) -> np.ndarray:
+        """A picture of the first environment."""
+        frame = self.envs[0].render()
+        if not isinstance(frame, np.ndarray) or frame.ndim != 3:
+            raise InputError("The environment returns no pictures with render_mode='rgb_array'.")
+        return frame.astype(np.uint8)
 
     def close(self) -> None:
-        for env in self.each:
+        for env in self.envs:
             env.close()
 
 
-def length(what: Any, spec: Any, max_episode_steps: int | None) -> int:
-    """The length of an episode: what was asked for, or the environment's own limit."""
-    found = getattr(spec, "max_episode_steps", None) if max_episode_steps is None else max_episode_steps
-    if found is None:
-        raise InputError(f"{what} has no time limit of its own; give max_steps, the length of an episode.")
-    if found < 1:
-        raise InputError(f"An episode of {found} steps cannot be; max_steps must be 1 or more.")
-    return int(found)
+def episode_length(name: Any, registered: Any, env: Any, max_episode_steps: int | None) -> int:
+    """What was asked for, or the environment's own time limit."""
+    if max_episode_steps is None:
+        max_episode_steps = copies.time_limit(env) if registered is None else registered.max_episode_steps
+    if max_episode_steps is None:
+        raise InputError(
+            f"{name} has no time limit of its own; give max_episode_steps, as in lexrl.GymEnv(..., "
+            "max_episode_steps=500)."
+        )
+    require_episode(max_episode_steps)
+    return int(max_episode_steps)
 
 
-def five(answer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A step as Gymnasium answers it; Safety-Gymnasium's sixth, the cost, goes to the info."""
-    if len(answer) == 5:
-        return answer
-    if len(answer) == 6:
-        obs, reward, cost, ended, truncated, info = answer
-        return obs, reward, ended, truncated, {**info, "cost": cost}
+def five_tuple(step: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A step as Gymnasium returns it; Safety-Gymnasium's cost, the third of six, goes to the info."""
+    if len(step) == 5:
+        return step
+    if len(step) == 6:
+        obs, reward, cost, terminated, truncated, info = step
+        return obs, reward, terminated, truncated, {**info, "cost": cost}
     raise InputError(
-        f"A step answers with {len(answer)} values; it must be (obs, reward, terminated, truncated, info), or with a "
-        "cost after the reward, as Safety-Gymnasium does."
+        f"A step returns {len(step)} values; it must return (obs, reward, terminated, truncated, info), or a cost "
+        "after the reward as in Safety-Gymnasium."
     )
 
 
@@ -159,32 +159,37 @@ def _bits(keys: Array) -> Array:
     return jax.vmap(jax.random.bits)(keys)
 
 
-def _registered(name: str) -> Any:
-    """What Gymnasium knows of a name; MO-Gymnasium's are known once it has been imported."""
-    with contextlib.suppress(gymnasium.error.Error):
-        return gymnasium.spec(name)
-    try:
-        importlib.import_module("mo_gymnasium")
-    except ImportError:
+def _maker(env_id: Any, settings: dict[str, Any]) -> Callable[..., Any]:
+    """A function that makes a new environment each time it is called."""
+    if isinstance(env_id, str):
+        # Gymnasium's passive checker expects a scalar reward.
+        return partial(gymnasium.make, env_id, max_episode_steps=-1, disable_env_checker=True, **settings)
+    if not isinstance(env_id, gymnasium.Env):
+        return partial(env_id, **settings)
+    if settings:
         raise InputError(
-            f"Gymnasium cannot make {name!r}, which is not registered; if it is one of MO-Gymnasium's, install that: "
-            "pip install 'lexrl[mo]'."
-        ) from None
+            f"{', '.join(settings)} cannot be passed to an environment that is made already; pass a function or class "
+            "that makes it."
+        )
+    return copies.copier(env_id, gymnasium.make)
+
+
+def _make(make: Callable[..., Any], env_id: Any) -> Any:
     try:
-        return gymnasium.spec(name)
+        return make()
     except gymnasium.error.Error as error:
-        raise InputError(f"Gymnasium cannot make {name!r}: {error}") from error
+        raise InputError(f"Gymnasium cannot make {env_id!r}: {error}") from error
 
 
-def _some_steps(env: Any) -> list[Event]:
-    """Steps with random actions."""
+def _find_signals(env: Any, function: SignalFunction | None) -> signals.Signals:
+    """The signals of a few steps with random actions."""
     env.action_space.seed(0)
     env.reset(seed=0)
     events = []
-    for _ in range(PROBED):
+    for _ in range(NUM_PROBE_STEPS):
         action = env.action_space.sample()
-        obs, reward, ended, truncated, info = five(env.step(action))
+        obs, reward, terminated, truncated, info = five_tuple(env.step(action))
         events.append(Event(obs, action, reward, info))
-        if ended or truncated:
+        if terminated or truncated:
             env.reset()
-    return events
+    return signals.find(events, function)

@@ -1,4 +1,4 @@
-"""Several worlds of one kind: one for each seed."""
+"""One environment for each seed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,25 +12,28 @@ from lexrl.types import Env
 
 
 class PerSeed(eqx.Module):
-    """One world for each member, of the same kind and size: `per_seed([...])` makes it."""
+    """One environment for each seed, of the same kind and size: `per_seed([...])` makes it."""
 
     stacked: Any
     count: int = eqx.field(static=True)
     recipe: tuple[Any, dict[str, Any]] | None = eqx.field(static=True, default=None)
-    """The function that makes them and what it is given, so that a file need not hold them."""
+    """The function that makes them and its arguments, so that a file need not hold them."""
 
     def one(self, i: int) -> Any:
-        """The world of one member."""
+        """The environment of one seed."""
         return jax.tree.map(lambda leaf: leaf[i], self.stacked)
 
 
-def per_seed(worlds: Sequence[Env]) -> PerSeed:
-    """Give every seed a world of its own; slots that only some of them need are padded."""
-    if len({world.spec for world in worlds}) != 1 or len({jax.tree.structure(world) for world in worlds}) != 1:
-        raise InputError("The worlds differ in their spaces, signals or length; all seeds need worlds of one kind.")
-    leaves = [jax.tree.leaves(world) for world in worlds]
+def per_seed(envs: Sequence[Env]) -> PerSeed:
+    """Give every seed an environment of its own; arrays that differ in length are padded."""
+    if len({env.spec for env in envs}) != 1 or len({jax.tree.structure(env) for env in envs}) != 1:
+        raise InputError(
+            "The environments differ in their spaces, signals or episode length; all seeds need environments of one "
+            "kind."
+        )
+    leaves = [jax.tree.leaves(env) for env in envs]
     padded = [_stack_padded(each) for each in zip(*leaves, strict=True)]
-    return PerSeed(jax.tree.unflatten(jax.tree.structure(worlds[0]), padded), len(worlds))
+    return PerSeed(jax.tree.unflatten(jax.tree.structure(envs[0]), padded), len(envs))
 
 
 def _stack_padded(leaves: Sequence[Any]) -> np.ndarray:

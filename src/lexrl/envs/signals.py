@@ -1,13 +1,13 @@
-"""Which signals an environment gives: found by looking at some steps, or by a function of the user's.
+"""Which signals an environment has: found by looking at a few steps, or given by a function of the user's.
 
     the reward                      reward, or reward_1, reward_2, ... where it is a vector (MO-Gymnasium)
-    info["cost"]                    cost; also Safety-Gymnasium's, which stands between the reward and the end
+    info["cost"]                    cost; also Safety-Gymnasium's, which a step returns after the reward
     info["cost_..."]                by these names
     info["constraint_costs"]        cost_1, cost_2, ..., or cost_NAME where it is a dictionary
     info["rewards"]                 by its names
-    info["signals"]                 by its names, and then nothing else: lexrl's own worlds
+    info["signals"]                 by its names, and then nothing else: lexrl's own environments
 
-A signal that a step does not mention is 0 there: many environments speak of a cost only when there is one.
+A signal that a step does not mention is 0 there: many environments report a cost only when there is one.
 """
 
 import re
@@ -18,12 +18,12 @@ import numpy as np
 
 from lexrl.errors import InputError
 
-Function = Callable[[Any, Any, Any, dict[str, Any]], Mapping[str, Any]]
+SignalFunction = Callable[[Any, Any, Any, dict[str, Any]], Mapping[str, Any]]
 """From (obs, action, reward, info) to named signals; `obs` is what the action led to."""
 
 
 class Event(NamedTuple):
-    """One step of one environment: what was done, and what came of it."""
+    """One step of one environment."""
 
     obs: Any
     action: Any
@@ -51,49 +51,50 @@ class Place(NamedTuple):
 
 
 class Signals(NamedTuple):
-    """The signals' names, how they are read from a step, and a sentence that says so."""
+    """The names of the signals, and how they are read from a step."""
 
     names: tuple[str, ...]
     read: Callable[[Event], Sequence[Any]]
-    found: str
+    description: str
+    """A sentence on the signals there are, and where they come from."""
     in_info: bool
-    """Is a step's `info` read at all?"""
+    """Whether a step's `info` is read at all."""
 
 
-def find(events: Sequence[Event], function: Function | None = None) -> Signals:
-    """The signals that some steps carry."""
+def find(events: Sequence[Event], function: SignalFunction | None = None) -> Signals:
+    """The signals that a few steps carry."""
     if function is not None:
-        return _told(events, function)
+        return _from_function(events, function)
     places = _unique(place for event in events for place in _places(event))
-    found = f"The signals are {', '.join(map(str, places))}."
+    description = f"The signals are {', '.join(map(str, places))}."
     names = tuple(place.name for place in places)
     if [place.path for place in places] == [("reward",)]:
-        return Signals(names, lambda event: (event.reward,), found, in_info=False)
+        return Signals(names, lambda event: (event.reward,), description, in_info=False)
     in_info = any(place.path[0] == "info" for place in places)
-    return Signals(names, lambda event: [place.read(event) for place in places], found, in_info)
+    return Signals(names, lambda event: [place.read(event) for place in places], description, in_info)
 
 
-def _told(events: Sequence[Event], function: Function) -> Signals:
-    """The signals of a function of the user's."""
-    answers = [function(*event) for event in events]
-    for answer in answers:
+def _from_function(events: Sequence[Event], function: SignalFunction) -> Signals:
+    """The signals that a function of the user's returns."""
+    returned = [function(*event) for event in events]
+    for answer in returned:
         if not isinstance(answer, Mapping) or not all(map(_is_number, answer.values())):
             raise InputError(
-                f"The function for the signals answers {answer!r}; it must give a dictionary of numbers by their "
-                "names, as in {'cost': 1.0, 'reward': 0.5}."
+                f"The signals function returns {answer!r}; it must return a dictionary of named numbers, as in "
+                "{'cost': 1.0, 'reward': 0.5}."
             )
-    names = tuple(dict.fromkeys(name for answer in answers for name in answer))
+    names = tuple(dict.fromkeys(name for answer in returned for name in answer))
     if not names or any(name != _clean(name) for name in names):
         raise InputError(
-            f"The function for the signals names {list(names)}; it must name one or more, without spaces, '>', '+' "
-            "and '±'."
+            f"The signals function returns the names {list(names)}; it must return one or more, without spaces, '>', "
+            "'+' and '±'."
         )
 
     def read(event: Event) -> list[Any]:
         answer = function(*event)
         return [answer.get(name, 0.0) for name in names]
 
-    return Signals(names, read, f"The signals are {', '.join(names)}, as the function given says.", in_info=True)
+    return Signals(names, read, f"The signals are {', '.join(names)}, from the signals function.", in_info=True)
 
 
 def _places(event: Event) -> Iterable[Place]:
@@ -139,5 +140,5 @@ def _is_number(value: Any) -> bool:
 
 
 def _clean(name: Any) -> str:
-    """A name that the order expression can hold."""
+    """A name that an order expression can hold."""
     return re.sub(r"[\s>+±]+", "_", str(name)) or "_"

@@ -1,4 +1,4 @@
-"""Gymnasium's spaces as a learner knows them: numbers 0 .. n-1, or boxes of floats."""
+"""Gymnasium's spaces as algorithms know them: integers 0 .. n-1, or boxes of floats."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,82 +7,99 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
+from lexrl.envs.signals import Event, Signals
 from lexrl.errors import InputError
-from lexrl.types import Box, Discrete
+from lexrl.types import BatchedStep, Box, Discrete, EnvSpec
 
-MOST_NUMBERS = 10_000_000
-"""A table with more rows than this would not fit."""
-
-
-class View(NamedTuple):
-    """What a learner is shown of an environment's observations."""
-
-    space: Discrete | Box
-    show: Callable[[Any], Any]
-
-    def together(self, each: Sequence[Any]) -> np.ndarray:
-        """Several environments' observations as one array, in the numbers that learners compute with."""
-        kind = np.int32 if isinstance(self.space, Discrete) else np.float32
-        return np.array([self.show(obs) for obs in each], kind)
+MAX_DISCRETE = 10_000_000
+"""A table with more rows than this would not fit in memory."""
 
 
-class Moves(NamedTuple):
-    """A learner's actions as an environment takes them; several at once."""
+class Observations(NamedTuple):
+    """How an environment's observations are converted."""
 
     space: Discrete | Box
-    taken: Callable[[np.ndarray], np.ndarray]
+    convert: Callable[[Any], Any]
+
+    def stack(self, each: Sequence[Any]) -> np.ndarray:
+        """The observations of several environments as one array of int32 or float32."""
+        dtype = np.int32 if isinstance(self.space, Discrete) else np.float32
+        return np.array([self.convert(obs) for obs in each], dtype)
 
 
-def observations(space: Any, *, discrete_observations: bool) -> View:
-    """Numbers stay numbers, shifted to begin at 0; boxes stay boxes; all that can be flattened becomes a box."""
-    if discrete_observations:
-        return _numbers(space)
+class Actions(NamedTuple):
+    """How actions, several at once, are converted to what an environment takes."""
+
+    space: Discrete | Box
+    convert: Callable[[np.ndarray], np.ndarray]
+
+
+class Interface(NamedTuple):
+    """What an algorithm meets of a Gymnasium environment, be it a single one or a vector of them."""
+
+    observations: Observations
+    actions: Actions
+    signals: Signals
+
+    def spec(self, max_episode_steps: int) -> EnvSpec:
+        return EnvSpec(self.observations.space, self.actions.space, self.signals.names, max_episode_steps)
+
+    def batched_step(self, events: Sequence[Event], terminated: Any, truncated: Any) -> BatchedStep:
+        """One step of several environments, as the host loop takes it."""
+        obs = self.observations.stack([event.obs for event in events])
+        signals = np.array([self.signals.read(event) for event in events], np.float32)
+        return BatchedStep(obs, signals, 1 - np.asarray(terminated, np.float32), np.array(truncated, bool))
+
+
+def convert_observations(space: Any, *, discrete: bool) -> Observations:
+    """Integers stay integers, shifted to begin at 0; boxes stay boxes; what can be flattened becomes a box."""
+    if discrete:
+        return _as_one_integer(space)
     if isinstance(space, spaces.Discrete):
-        return View(Discrete(int(space.n)), _shifted(int(space.start)))
+        return Observations(Discrete(int(space.n)), _shift(int(space.start)))
     if isinstance(space, spaces.Box):
-        return View(_box(space), _as_it_is)
+        return Observations(_box(space), _identity)
     if isinstance(space, spaces.Space) and space.is_np_flattenable:
-        return View(_box(spaces.flatten_space(space)), lambda obs: spaces.flatten(space, obs))
+        return Observations(_box(spaces.flatten_space(space)), lambda obs: spaces.flatten(space, obs))
     raise InputError(
-        f"The observations are {_text(space)}, which cannot be flattened; wrap the environment to show a box or a "
-        "number (gymnasium.wrappers.TransformObservation), and give gym_world a function that makes it."
+        f"The observations are {_text(space)}, which cannot be flattened; wrap the environment so that it returns a "
+        "box or an integer (gymnasium.wrappers.TransformObservation)."
     )
 
 
-def actions(space: Any) -> Moves:
-    """Numbered actions, or a box, into whose bounds actions are clipped."""
+def convert_actions(space: Any) -> Actions:
+    """Discrete actions, or a box, into whose bounds actions are clipped."""
     if isinstance(space, spaces.Discrete):
         start = int(space.start)
-        return Moves(Discrete(int(space.n)), lambda chosen: chosen.astype(np.int64) + start)
+        return Actions(Discrete(int(space.n)), lambda chosen: chosen.astype(np.int64) + start)
     if isinstance(space, spaces.Box):
-        return Moves(_box(space), lambda chosen: np.clip(chosen, space.low, space.high).astype(space.dtype))
+        return Actions(_box(space), lambda chosen: np.clip(chosen, space.low, space.high).astype(space.dtype))
     raise InputError(
-        f"The actions are {_text(space)}; lexrl takes numbered actions and boxes: wrap the environment so that one "
-        "number stands for each combination (gymnasium.wrappers.TransformAction), and give gym_world a function that "
-        "makes it."
+        f"The actions are {_text(space)}; lexrl supports Discrete and Box: wrap the environment so that one integer "
+        "stands for each combination (gymnasium.wrappers.TransformAction)."
     )
 
 
-def _numbers(space: Any) -> View:
-    """Every observation gets a number, by its digits."""
+def _as_one_integer(space: Any) -> Observations:
+    """Every observation becomes one integer, by its digits in mixed radix."""
     parts = _leaves(space)
     lows = np.concatenate([low.ravel() for low, _ in parts])
     sizes = tuple(int(size) for _, each in parts for size in each.ravel())
     count = math.prod(sizes)
-    if count > MOST_NUMBERS:
+    if count > MAX_DISCRETE:
         raise InputError(
-            f"The observations {_text(space)} would need {count:.2g} numbers, more than {MOST_NUMBERS:,}; use a "
-            "learner with a network, without numbered=True."
+            f"The observations {_text(space)} have {count:.2g} values, more than the {MAX_DISCRETE:,} that a table can "
+            "hold; use an algorithm with networks, without discrete_observations=True."
         )
 
-    def number(obs: Any) -> Any:
+    def convert(obs: Any) -> Any:
         return np.ravel_multi_index(tuple(_digits(space, obs) - lows), sizes)
 
-    return View(Discrete(count), number)
+    return Observations(Discrete(count), convert)
 
 
 def _leaves(space: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each part of a space of whole numbers, the lowest ones and how many there are."""
+    """The lowest values of each part of a space of integers, and how many values there are."""
     if isinstance(space, spaces.Discrete):
         return [(np.array(space.start), np.array(space.n))]
     if isinstance(space, spaces.MultiDiscrete):
@@ -95,8 +112,8 @@ def _leaves(space: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     if isinstance(space, spaces.Tuple | spaces.Dict):
         return [leaf for part in _parts(space) for leaf in _leaves(part)]
     raise InputError(
-        f"The observations are {_text(space)}, which are not whole numbers and cannot be numbered; use a learner with "
-        "a network, without numbered=True, or wrap the environment to show whole numbers."
+        f"The observations are {_text(space)}, which are not integers; use an algorithm with networks, without "
+        "discrete_observations=True, or wrap the environment so that it returns integers."
     )
 
 
@@ -116,12 +133,12 @@ def _box(space: Any) -> Box:
     return Box(space.shape, low if math.isfinite(low) else -math.inf, high if math.isfinite(high) else math.inf)
 
 
-def _as_it_is(obs: Any) -> Any:
+def _identity(obs: Any) -> Any:
     return obs
 
 
-def _shifted(start: int) -> Callable[[Any], Any]:
-    return _as_it_is if start == 0 else lambda obs: obs - start
+def _shift(start: int) -> Callable[[Any], Any]:
+    return _identity if start == 0 else lambda obs: obs - start
 
 
 def _text(space: Any) -> str:

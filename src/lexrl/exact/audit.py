@@ -48,7 +48,7 @@ class ToleranceRow(NamedTuple):
 
     tolerance: Any
     returns: Float[Arr, " M"]
-    """`J` of the uniform choice among admissible actions, all objectives maximised."""
+    """`J` of the uniform choice among admissible actions, all objectives maximized."""
     loss: Float[Arr, " M"]
     """`J*_i - J_i` against tolerance 0; below 0 for an objective that a more important one's tolerance helps."""
     sizes: Int[Arr, " A"]
@@ -59,7 +59,7 @@ class ToleranceRow(NamedTuple):
 
 def tolerance_table(momdp: MOMDP, order: Order | str | None, tolerances: Sequence[Any]) -> tuple[ToleranceRow, ...]:
     """One row for each tolerance, given as `solve` takes it; tolerances written in the order stand aside."""
-    order = without_tolerances(as_order(order, momdp.objectives))
+    order = without_tolerances(as_order(order, momdp.signals))
     exact = solve(momdp, order)
     return tuple(_tolerance_row(exact, solve(momdp, order, tolerance=one), one) for one in tolerances)
 
@@ -86,7 +86,7 @@ class OrderRow(NamedTuple):
 
 def all_orders(momdp: MOMDP, order: Order | str | None, *, tolerance: Any = 0.0) -> tuple[OrderRow, ...]:
     """The price of priority: the returns under every order of the same objectives; each keeps its own tolerance."""
-    order = as_order(order, momdp.objectives)
+    order = as_order(order, momdp.signals)
     n = len(order.objectives)
     if math.factorial(n) > _MOST_ORDERS:
         raise InputError(
@@ -112,7 +112,7 @@ def gap(momdp: MOMDP, policy: Any, order: Order | str | None = None, tolerance: 
     The optimum of objective i is the best return *within what the tolerances of the previous ones allow* (policy
     tolerance). Where discounts differ that is known for tolerance 0 only.
     """
-    order = as_order(order, momdp.objectives)
+    order = as_order(order, momdp.signals)
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)
     achieved = evaluate(process, policy)

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from lexrl.errors import InputError
 from lexrl.exact import linear
 from lexrl.exact.iteration import tolerances_of
-from lexrl.exact.programs import Priced, ProgramSolution, World, leaving, successive
+from lexrl.exact.programs import Priced, Program, ProgramSolution, leaving, successive
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
@@ -32,7 +32,7 @@ def solve_average(momdp: MOMDP, order: Order | str | None = None, *, slack: Any 
     Returns are averages for each step. In states that are left for ever the policy takes what is best for the last
     program's bias.
     """
-    order = as_order(order, momdp.objectives)
+    order = as_order(order, momdp.signals)
     process = momdp.ordered(order)
     if not process.continuing:
         raise InputError(
@@ -49,7 +49,7 @@ def average_returns(process: MOMDP, policy: Float[np.ndarray, "S A"]) -> Float[n
     return rewards @ _solve_bordered(process, sp.csr_array(chain.T), np.append(np.zeros(process.n_states), 1.0))[:-1]
 
 
-def _frequencies(process: MOMDP) -> World:
+def _frequencies(process: MOMDP) -> Program:
     ones = np.ones((1, process.n_states * process.n_actions))
     flow = sp.vstack([(leaving(process) - process.transitions).T, ones], format="csr")
 
@@ -57,7 +57,7 @@ def _frequencies(process: MOMDP) -> World:
         return _best_gain(process, reward, allowed, start)
 
     inflow = np.append(np.zeros(process.n_states), 1.0)
-    return World(process, flow, inflow, best, lambda policy: average_returns(process, policy))
+    return Program(process, flow, inflow, best, lambda policy: average_returns(process, policy))
 
 
 def _best_gain(process: MOMDP, reward: Float[np.ndarray, "S A"], allowed: Any, start: Int[np.ndarray, " S"]) -> Priced:

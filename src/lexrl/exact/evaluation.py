@@ -78,7 +78,7 @@ def as_policy(policy: Any, momdp: MOMDP) -> Float[np.ndarray, "S A"]:
         state = int(wrong[0])
         raise InputError(
             f"The policy's row for state {state} is {np.array2string(weights[state], threshold=6)}, which sums to "
-            f"{totals[state]:g}; probabilities are non-negative and sum to 1: normalise each row."
+            f"{totals[state]:g}; probabilities are non-negative and sum to 1: normalize each row."
         )
     return weights / totals[:, None]
 

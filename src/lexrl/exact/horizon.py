@@ -44,7 +44,7 @@ def solve_horizon(momdp: MOMDP, order: Order | str | None, horizon: int, *, tole
     """The lexicographic optimum with action tolerance when only `horizon` steps are left to take; any gamma will do."""
     if horizon < 1:
         raise InputError(f"The horizon is {horizon}; it needs at least 1 step.")
-    order = as_order(order, momdp.objectives)
+    order = as_order(order, momdp.signals)
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)
     ties = _ties(process, horizon)
@@ -62,7 +62,7 @@ def solve_horizon(momdp: MOMDP, order: Order | str | None, horizon: int, *, tole
     alive = q.swapaxes(1, 2)[:, ~process.terminal]
     return HorizonSolution(
         order=order,
-        objectives=process.objectives,
+        objectives=process.signals,
         q=q,
         sets=sets,
         values=values,

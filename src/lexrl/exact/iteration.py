@@ -1,4 +1,4 @@
-"""Action tolerance, solved exactly: what the value-based learners converge to.
+"""Action tolerance, solved exactly: what the value-based algorithms converge to.
 
 Objective by objective, with every state held to the actions the more important objectives left:
 
@@ -34,7 +34,7 @@ _VALUE_PRECISION = 1e-10
 
 @dataclasses.dataclass(frozen=True)
 class Solution:
-    """The lexicographic optimum of a finite MOMDP; every array is ordered and signed: all objectives are maximised."""
+    """The lexicographic optimum of a finite MOMDP; every array is ordered and signed: all objectives are maximized."""
 
     order: Order
     objectives: tuple[str, ...]
@@ -56,7 +56,7 @@ class Solution:
         return f"{self.order}\nreturns: {returns}\n{self.certificate}"
 
 
-class Level(NamedTuple):
+class LevelSolution(NamedTuple):
     """One objective's optimum on restricted action sets."""
 
     values: Float[lex.Arr, " S"]
@@ -78,7 +78,7 @@ def solve(momdp: MOMDP, order: Order | str | None = None, *, tolerance: Any = 0.
             tolerance, or one for each objective. Tolerances written in the order come first.
         method: the way each level is solved; the answer is the same.
     """
-    order = as_order(order, momdp.objectives)
+    order = as_order(order, momdp.signals)
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)
     if method not in get_args(Method):
@@ -88,11 +88,11 @@ def solve(momdp: MOMDP, order: Order | str | None = None, *, tolerance: Any = 0.
     spans = np.array([reach(process, i) for i in range(process.n_objectives)])
     allowed = np.ones((process.n_states, process.n_actions), bool)
     start = np.zeros(process.n_states, int)
-    solved: list[Level] = []
+    solved: list[LevelSolution] = []
     ties: list[float] = []
     walk = lex.Levels(allowed[:, None], np.empty((process.n_states, 0)))
     for i in range(process.n_objectives):
-        level = optimise(process, i, allowed, start, method)
+        level = optimize(process, i, allowed, start, method)
         solved.append(level)
         ties.append(tie_width(level.residual, spans[i]))
         walk = lex.levels(np.stack([one.q for one in solved], axis=1), widened(tolerances, ties))
@@ -103,7 +103,7 @@ def solve(momdp: MOMDP, order: Order | str | None = None, *, tolerance: Any = 0.
 def _solution(
     process: MOMDP,
     order: Order,
-    solved: list[Level],
+    solved: list[LevelSolution],
     walk: lex.Levels,
     tolerances: tol.Tolerances,
     spans: Float[np.ndarray, " M"],
@@ -113,7 +113,7 @@ def _solution(
     ties = [tie_width(residual, span) for residual, span in zip(residuals, spans, strict=True)]
     margins, noise = distances(q.swapaxes(0, 1)[~process.terminal], widened(tolerances, [0.0] * len(q)), ties)
     certificate = Certificate(
-        objectives=process.objectives,
+        objectives=process.signals,
         residuals=residuals,
         errors=residuals * spans,
         ties=np.array(ties),
@@ -124,7 +124,7 @@ def _solution(
     policy = lex.uniform(walk.sets[:, -1])
     return Solution(
         order=order,
-        objectives=process.objectives,
+        objectives=process.signals,
         q=q,
         sets=walk.sets.swapaxes(0, 1),
         values=walk.best.T,
@@ -135,13 +135,13 @@ def _solution(
     )
 
 
-def optimise(
+def optimize(
     process: MOMDP,
     objective: int,
     allowed: Bool[np.ndarray, "S A"],
     start: Int[np.ndarray, " S"],
     method: Method = "auto",
-) -> Level:
+) -> LevelSolution:
     """The best one objective can do when every state is held to `allowed`; `start` is a policy within it."""
     if method == "value":
         values, policy, iterations = _value_iteration(process, objective, allowed)
@@ -150,7 +150,7 @@ def optimise(
         values, policy, iterations = _policy_iteration(process, objective, allowed, start, way)
     q = process.backup(values, objective)
     residual = float(np.max(np.abs(values - np.max(q, axis=1, where=allowed, initial=-np.inf))))
-    return Level(values, q, policy, iterations, residual + rounding(process, objective, q))
+    return LevelSolution(values, q, policy, iterations, residual + rounding(process, objective, q))
 
 
 def _policy_iteration(
@@ -260,7 +260,7 @@ def single(process: MOMDP, rewards: Float[np.ndarray, "S A"], gamma: float) -> M
         rewards=rewards[None],
         outcome_rewards=rewards.ravel()[rows, None],
         gamma=np.array([gamma]),
-        objectives=("single",),
+        signals=("single",),
     )
 
 

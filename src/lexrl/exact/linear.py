@@ -54,7 +54,7 @@ def _iterate(system: Any, rewards: Float[np.ndarray, "S K"], guess: Float[np.nda
         value = guess[:, k]
         for _ in range(3):
             value, _ = spl.bicgstab(system, reward, x0=value, rtol=1e-14, atol=0.0, maxiter=1000)
-            if _settled(system, reward, value):
+            if _converged(system, reward, value):
                 break
         else:
             value = spl.splu(system).solve(reward)
@@ -62,7 +62,7 @@ def _iterate(system: Any, rewards: Float[np.ndarray, "S K"], guess: Float[np.nda
     return values
 
 
-def _settled(system: Any, reward: Float[np.ndarray, " S"], value: Float[np.ndarray, " S"]) -> bool:
+def _converged(system: Any, reward: Float[np.ndarray, " S"], value: Float[np.ndarray, " S"]) -> bool:
     if not np.isfinite(value).all():
         return False
     scale = np.max(np.abs(reward)) + np.max(np.abs(value))

@@ -23,7 +23,7 @@ from lexrl import tolerance as tol
 from lexrl.errors import InputError
 from lexrl.exact import linear
 from lexrl.exact.evaluation import evaluate, require_ends
-from lexrl.exact.iteration import optimise, reach, single, tie_width, tolerances_of
+from lexrl.exact.iteration import optimize, reach, single, tie_width, tolerances_of
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
@@ -34,12 +34,12 @@ _PRICE_PRECISION = 1e-9
 
 @dataclasses.dataclass(frozen=True)
 class ProgramSolution:
-    """The lexicographic optimum with policy tolerance; ordered and signed: all objectives are maximised."""
+    """The lexicographic optimum with policy tolerance; ordered and signed: all objectives are maximized."""
 
     order: Order
     objectives: tuple[str, ...]
     policy: Float[np.ndarray, "S A"]
-    """Possibly randomised. Where it never comes, it takes what is best for the last program at its prices."""
+    """Possibly randomized. Where it never comes, it takes what is best for the last program at its prices."""
     occupancy: Float[np.ndarray, "S A"]
     returns: Float[np.ndarray, " M"]
     """`J` of `policy`, computed from the policy itself."""
@@ -65,24 +65,24 @@ class Priced(NamedTuple):
     """Reduced costs below this are 0."""
 
 
-class World(NamedTuple):
+class Program(NamedTuple):
     """What tells a discounted program from a limit-average one."""
 
     process: MOMDP
     flow: Any
     """Sparse `[rows, S * A]`: `flow x = inflow` makes x an occupancy measure."""
     inflow: Float[Arr, " rows"]
-    optimise: Callable[[Arr, Arr, Arr], Priced]
+    optimize: Callable[[Arr, Arr, Arr], Priced]
     """Best policy for a reward `[S, A]`, on allowed actions `[S, A]`, from a policy `[S]` within them."""
     returns: Callable[[Arr], Arr]
     """`J[M]` of a policy `[S, A]`."""
 
 
 class Row(NamedTuple):
-    """A constraint that a level with slack leaves behind: `r_j . x >= floor`, or equality where it has had a price."""
+    """A constraint that a level with slack leaves: `r_j . x >= threshold`, or equality where it has had a price."""
 
     objective: int
-    floor: float
+    threshold: float
     tight: bool = False
 
 
@@ -93,7 +93,7 @@ class Face(NamedTuple):
     rows: tuple[Row, ...]
 
 
-class Level(NamedTuple):
+class ProgramLevel(NamedTuple):
     """One program, solved."""
 
     best: float
@@ -115,13 +115,13 @@ def solve_slack(momdp: MOMDP, order: Order | str | None = None, *, slack: Any = 
         slack: how much of each objective's best return may be given up, for those without one in the order: a number,
             `"5%"`, a tolerance, or one for each objective.
     """
-    order = as_order(order, momdp.objectives)
+    order = as_order(order, momdp.signals)
     process = momdp.ordered(order)
     require_ends(process)
     return successive(discounted(process), order, tolerances_of(order, slack))
 
 
-def discounted(process: MOMDP) -> World:
+def discounted(process: MOMDP) -> Program:
     """Occupancy measures of an ordered process, discounted; terminal states are never left."""
     gamma = common_gamma(process)
     alive = ~process.terminal
@@ -129,12 +129,12 @@ def discounted(process: MOMDP) -> World:
 
     def best(reward: Arr, allowed: Arr, start: Arr) -> Priced:
         one = single(process, reward, gamma)
-        level = optimise(one, 0, allowed, start)
+        level = optimize(one, 0, allowed, start)
         costs = level.values[:, None] - level.q
         return Priced(float(process.initial @ level.values), costs, level.policy, tie_width(level.residual, span))
 
     flow = (leaving(process) - gamma * process.transitions).T.tocsr()[alive]
-    return World(process, flow, process.initial[alive], best, lambda policy: evaluate(process, policy).returns)
+    return Program(process, flow, process.initial[alive], best, lambda policy: evaluate(process, policy).returns)
 
 
 def common_gamma(process: MOMDP) -> float:
@@ -147,26 +147,26 @@ def common_gamma(process: MOMDP) -> float:
     return float(process.gamma[0])
 
 
-def successive(world: World, order: Order, tolerances: tol.Tolerances) -> ProgramSolution:
+def successive(program: Program, order: Order, tolerances: tol.Tolerances) -> ProgramSolution:
     """Objective by objective: solve the program, then keep its optimal face, or add its slack as a row."""
-    process, slack = world.process, tol.slack(tolerances)
+    process, slack = program.process, tol.slack(tolerances)
     n = process.n_objectives
     epsilon, prices = np.zeros(n), np.zeros((n, n))
     start = np.zeros(process.n_states, int)
     face = Face(np.ones((process.n_states, process.n_actions), bool) & ~process.terminal[:, None], ())
-    levels: list[Level] = []
+    levels: list[ProgramLevel] = []
     for i in range(n):
-        level = _level(world, i, face, start)
+        level = _level(program, i, face, start)
         prices[i, [row.objective for row in face.rows]] = level.prices
         epsilon[i] = slack(i, np.array([level.best]), np.ones(1, bool), np.array(level.best))
         face, start = _narrow(process, i, face, level, float(epsilon[i])), level.greedy
         levels.append(level)
     return ProgramSolution(
         order=order,
-        objectives=process.objectives,
+        objectives=process.signals,
         policy=levels[-1].policy,
         occupancy=levels[-1].occupancy,
-        returns=world.returns(levels[-1].policy),
+        returns=program.returns(levels[-1].policy),
         best=np.array([level.best for level in levels]),
         slack=epsilon,
         prices=prices,
@@ -174,13 +174,13 @@ def successive(world: World, order: Order, tolerances: tol.Tolerances) -> Progra
     )
 
 
-def _level(world: World, i: int, face: Face, start: Int[np.ndarray, " S"]) -> Level:
+def _level(program: Program, i: int, face: Face, start: Int[np.ndarray, " S"]) -> ProgramLevel:
     """Solve the program of objective i, and look at its answer from the dual side."""
-    process = world.process
-    occupancy, prices = _program(world, i, face)
+    process = program.process
+    occupancy, prices = _solve(program, i, face)
     priced_in = [i, *(row.objective for row in face.rows)]
     reward = np.tensordot(np.append(1.0, prices), process.rewards[priced_in], axes=1)
-    dual = world.optimise(reward, face.allowed | process.terminal[:, None], start)
+    dual = program.optimize(reward, face.allowed | process.terminal[:, None], start)
     support = face.allowed & (dual.costs <= dual.tie)
     if face.rows:
         # Prices have the precision of the solver, not that of policy iteration; what the optimum mixes must stay.
@@ -188,12 +188,12 @@ def _level(world: World, i: int, face: Face, start: Int[np.ndarray, " S"]) -> Le
         support |= face.allowed & (near | (occupancy > 1e-7 * np.max(occupancy)))
     occupancy = np.where(support, occupancy, 0.0)
     policy = _policy(occupancy, dual.policy)
-    best = float(world.returns(policy)[i])
-    bound = dual.best - sum(price * row.floor for price, row in zip(prices, face.rows, strict=True))
-    return Level(best, float(bound - best), prices, occupancy, policy, dual.policy, support)
+    best = float(program.returns(policy)[i])
+    bound = dual.best - sum(price * row.threshold for price, row in zip(prices, face.rows, strict=True))
+    return ProgramLevel(best, float(bound - best), prices, occupancy, policy, dual.policy, support)
 
 
-def _narrow(process: MOMDP, i: int, face: Face, level: Level, epsilon: float) -> Face:
+def _narrow(process: MOMDP, i: int, face: Face, level: ProgramLevel, epsilon: float) -> Face:
     """What objective i leaves to the next: its slack as a row, or its optimal face."""
     if epsilon > 0:
         return face._replace(rows=(*face.rows, Row(i, level.best - epsilon)))
@@ -205,25 +205,25 @@ def _narrow(process: MOMDP, i: int, face: Face, level: Level, epsilon: float) ->
     return Face(level.support, rows)
 
 
-def _program(world: World, i: int, face: Face) -> tuple[Float[np.ndarray, "S A"], Float[np.ndarray, " rows"]]:
+def _solve(program: Program, i: int, face: Face) -> tuple[Float[np.ndarray, "S A"], Float[np.ndarray, " rows"]]:
     """The occupancy measure that is best for objective i on the face, and the price of each of its rows."""
-    sizes, used = _sizes(world.process), face.allowed.ravel()
-    rewards = (world.process.rewards / sizes[:, None, None]).reshape(len(sizes), -1)[:, used]
-    floors = np.array([row.floor / sizes[row.objective] for row in face.rows])
+    sizes, used = _sizes(program.process), face.allowed.ravel()
+    rewards = (program.process.rewards / sizes[:, None, None]).reshape(len(sizes), -1)[:, used]
+    thresholds = np.array([row.threshold / sizes[row.objective] for row in face.rows])
     needed = np.array([rewards[row.objective] for row in face.rows]).reshape(-1, used.sum())
     tight = np.array([row.tight for row in face.rows], bool)
     answer = _highs(
         -rewards[i],
         A_ub=-needed[~tight] if (~tight).any() else None,
-        b_ub=-floors[~tight] if (~tight).any() else None,
-        A_eq=sp.vstack([world.flow[:, used], -needed[tight]], format="csr") if tight.any() else world.flow[:, used],
-        b_eq=np.append(world.inflow, -floors[tight]),
+        b_ub=-thresholds[~tight] if (~tight).any() else None,
+        A_eq=sp.vstack([program.flow[:, used], -needed[tight]], format="csr") if tight.any() else program.flow[:, used],
+        b_eq=np.append(program.inflow, -thresholds[tight]),
     )
     occupancy = np.zeros(used.size)
     occupancy[used] = np.maximum(answer.x, 0.0)
     prices = np.zeros(len(tight))
     prices[~tight] = -answer.ineqlin.marginals
-    prices[tight] = -answer.eqlin.marginals[len(world.inflow) :]
+    prices[tight] = -answer.eqlin.marginals[len(program.inflow) :]
     return occupancy.reshape(face.allowed.shape), prices * sizes[i] / sizes[[row.objective for row in face.rows]]
 
 
@@ -249,11 +249,11 @@ def _policy(occupancy: Float[np.ndarray, "S A"], greedy: Int[np.ndarray, " S"]) 
 
 
 def mixture(
-    world: World, first: Float[np.ndarray, "S A"], second: Float[np.ndarray, "S A"], share: float
+    program: Program, first: Float[np.ndarray, "S A"], second: Float[np.ndarray, "S A"], share: float
 ) -> Float[np.ndarray, "S A"]:
     """The stationary policy that is worth what `first` is with probability `1 - share` and `second` with `share`: the
     one that has the same mixture of their occupancies."""
-    both = [occupancy(world.process, policy) for policy in (first, second)]
+    both = [occupancy(program.process, policy) for policy in (first, second)]
     return _policy((1 - share) * both[0] + share * both[1], np.argmax(first, axis=1))
 
 

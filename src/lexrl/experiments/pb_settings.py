@@ -1,4 +1,4 @@
-"""E4, settings of the policy-based learners on CartSafe: all objectives at once or in turn, first or second order."""
+"""E4, settings of the policy-based algorithms on CartSafe: all objectives at once or in turn, first or second order."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from lexrl.algorithms import LA2C, LPPO, LA2CSecondOrder, LPPOSecondOrder
 from lexrl.experiments import safety
 from lexrl.experiments.schedule import Finished, Job, finals
-from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, seen, seen_in_resamples
+from lexrl.experiments.summary import curves, decide, decide_by_resampling, final_table, rank
 from lexrl.report import stats
+from lexrl.report.sections.claims import Claim, Claims
 
-TITLE = "Settings of PB-LRL: simultaneous or sequential, first or second order"
-QUESTION = "Do the variants of LA2C and LPPO differ in cost and reward, and how do they stand next to LDQN?"
+QUESTION = "Do the variants of LA2C and LPPO differ in cost and reward, and how do they compare with LDQN?"
 VARIANTS = {
     "simultaneous": (False, False),
     "sequential": (True, False),
@@ -20,72 +21,85 @@ VARIANTS = {
     "sequential-second-order": (True, True),
 }
 """Sequential, and second order."""
+SECOND_ORDER: dict[Any, Any] = {LA2C: LA2CSecondOrder, LPPO: LPPOSecondOrder}
 SIZES: dict[str, dict[str, Any]] = {
-    "smoke": {"preset": "paper", "seeds": 2, "steps": 2_000, "replayed": 2_000, "variants": ("sequential",)},
-    "laptop": {"preset": "tuned", "seeds": 10, "steps": 1_000_000, "replayed": 120_000, "variants": tuple(VARIANTS)},
-    "paper": {"preset": "tuned", "seeds": 10, "steps": 10_000_000, "replayed": 10_000_000, "variants": tuple(VARIANTS)},
-}
+    "smoke": {
+        "preset": "paper", "seeds": 2, "max_timesteps": 2_000, "max_replayed": 2_000, "variants": ("sequential",)
+    },
+    "laptop": {
+        "preset": "tuned", "seeds": 10, "max_timesteps": 1_000_000, "max_replayed": 120_000, "variants": VARIANTS
+    },
+    "paper": {
+        "preset": "tuned", "seeds": 10, "max_timesteps": 10_000_000, "max_replayed": 10_000_000, "variants": VARIANTS
+    },
+}  # fmt: skip
+"""As in `safety.SIZES`."""
 
 
 def runs(size: str) -> list[Job]:
     """LA2C and LPPO in every variant, and LDQN."""
     chosen = SIZES[size]
-    kind, seeds, most = chosen["preset"], chosen["seeds"], chosen["steps"]
-    variants = [_job(name, variant, kind, seeds, most) for name in ("la2c", "lppo") for variant in chosen["variants"]]
-    plain = safety.job("ldqn", "cart-safe", kind, seeds, chosen["replayed"])
-    return [*variants, dataclasses.replace(plain, name=f"cart-safe/{kind}/ldqn-for-settings", tags={"variant": "ldqn"})]
+    preset, seeds, most = chosen["preset"], chosen["seeds"], chosen["max_timesteps"]
+    variants = [_job(name, variant, preset, seeds, most) for name in ("la2c", "lppo") for variant in chosen["variants"]]
+    plain = safety.job("ldqn", "cart-safe", preset, seeds, chosen["max_replayed"])
+    name = f"cart-safe/{preset}/ldqn-for-settings"
+    return [*variants, dataclasses.replace(plain, name=name, tags={"variant": "ldqn"})]
 
 
-def _job(name: str, variant: str, kind: str, seeds: int, most: int) -> Job:
+def _job(name: str, variant: str, preset: str, seeds: int, max_timesteps: int) -> Job:
     sequential, second = VARIANTS[variant]
-    plain = safety.job(name, "cart-safe", kind, seeds, most)
-    dual = dataclasses.replace(plain.algorithm.dual, sequential=sequential, second_order=second)
+    plain = safety.job(name, "cart-safe", preset, seeds, max_timesteps)
+    stages = dataclasses.replace(plain.algorithm.stages, sequential=sequential)
+    algorithm = dataclasses.replace(plain.algorithm, stages=stages)
+    if second:
+        settings = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}
+        algorithm = SECOND_ORDER[type(algorithm)](**settings)
     return dataclasses.replace(
         plain,
-        name=f"cart-safe/{kind}/{name}-{variant}",
+        name=f"cart-safe/{preset}/{name}-{variant}",
         label=f"{plain.label}, {variant.replace('-', ' ')}",
-        algorithm=dataclasses.replace(plain.algorithm, dual=dual),
+        algorithm=algorithm,
         tags={"variant": variant, "family": name},
     )
 
 
-def summarise(done: Sequence[Finished]) -> list[Section]:
+def summarize(results: Sequence[Finished]) -> list[Any]:
     """Curves, final values, the ranking, and the claims."""
     return [
-        curves("settings", "Variants while learning", done),
-        final_table("settings-final", "What was learned", done),
-        ranks("settings-ranking", "Ranking", done, safety.WORLDS["cart-safe"].tolerance),
-        claims("What the paper says", _claims(done)),
+        curves("settings", "Variants while learning", results),
+        final_table("settings-final", "What was learned", results),
+        rank("settings-ranking", "Ranking", results, safety.ENVS["cart-safe"].tolerance),
+        Claims("What the paper says", tuple(_claims(results))),
     ]
 
 
-def _apart(costs: np.ndarray, tolerance: float) -> np.ndarray:
-    """Which pairs of runs differ by more: `[resamples, runs]` to `[resamples, pairs]`."""
+def _differ(costs: np.ndarray, tolerance: float) -> np.ndarray:
+    """Which pairs of runs differ by more than a tolerance: `[resamples, runs]` to `[resamples, pairs]`."""
     first, second = np.triu_indices(costs.shape[1], 1)
     return np.abs(costs[:, first] - costs[:, second]) > tolerance
 
 
-def _claims(done: Sequence[Finished]) -> list[tuple[str, Any, str]]:
-    done = [one for one in done if "family" in one.job.tags]
-    if len({one.job.tags["family"] for one in done}) < 2:
+def _claims(results: Sequence[Finished]) -> list[Claim]:
+    results = [one for one in results if "family" in one.job.tags]
+    if len({one.job.tags["family"] for one in results}) < 2:
         return []
-    cost = {one.job.label: stats.mean(finals(one)[:, 0]) for one in done}
-    tolerance = safety.WORLDS["cart-safe"].tolerance[0]
-    alike, often = seen_in_resamples(lambda means: _apart(means[:, :, 0], tolerance), done)
+    cost = {one.job.label: stats.mean(finals(one)[:, 0]) for one in results}
+    tolerance = safety.ENVS["cart-safe"].tolerance[0]
+    alike, often = decide_by_resampling(lambda means: _differ(means[:, :, 0], tolerance), results)
     pooled = {
-        family: np.concatenate([finals(one)[:, 1] for one in done if one.job.tags["family"] == family])
+        family: np.concatenate([finals(one)[:, 1] for one in results if one.job.tags["family"] == family])
         for family in ("la2c", "lppo")
     }
     gap = stats.difference(pooled["la2c"], pooled["lppo"])
     return [
-        (
+        Claim(
             f"The variants are alike in cost (here: their means are within {tolerance:g} of each other).",
             alike,
             f"cost: {'; '.join(f'{label} {value}' for label, value in cost.items())}; {often}",
         ),
-        (
+        Claim(
             "LA2C reaches a higher reward than LPPO.",
-            seen(gap.low > 0, gap.high < 0),
+            decide(gap.low > 0, gap.high < 0),
             f"LA2C {stats.mean(pooled['la2c'])}, LPPO {stats.mean(pooled['lppo'])}, difference {gap}",
         ),
     ]

@@ -1,8 +1,6 @@
-"""E5, pictures of the policies of E2: ten episodes of each seed, one panel for each.
+"""E5, trajectories of the policies of E2: ten episodes of each seed, one panel for each."""
 
-CartSafe: the path of the cart's body and of the pole's tip. GridNav: the path through the grid.
-"""
-
+import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,84 +10,83 @@ from lexrl.envs import CostAwareObservation
 from lexrl.envs.cart_safe import HALF_LENGTH, SAFE, TRACK
 from lexrl.experiments import safety
 from lexrl.experiments.schedule import Finished, Job
-from lexrl.experiments.sections import Section
-from lexrl.loops.trajectories import paths
+from lexrl.loops.trajectories import record_trajectories
+from lexrl.report.picture import Picture
+from lexrl.report.sections.images import Image, Images
 from lexrl.runs import load
+from lexrl.types import unwrapped
 
-TITLE = "Policies: what was learned, in pictures"
 QUESTION = "What do the policies of the safety experiment do?"
 EPISODES = 10
-Draw = Callable[[Any, np.ndarray, Sequence[str]], bytes]
-"""From a world, what was seen there `[seeds, episodes, T + 1, ...]` and a title for each seed to a PNG."""
+Draw = Callable[[Any, np.ndarray, Sequence[str]], Picture]
+"""From an environment, observations `[seeds, episodes, T + 1, ...]` and a title for each seed."""
 
 
 def runs(size: str) -> list[Job]:
-    """Those of the safety experiment, in worlds that can be drawn."""
-    return [job for job in safety.runs(size) if job.tags["world"] in DRAWN]
+    """Those of the safety experiment, on environments that can be drawn."""
+    return [job for job in safety.runs(size) if job.tags["env"] in DRAWN]
 
 
-def summarise(done: Sequence[Finished]) -> list[Section]:
-    """One picture for each learner: a panel for each seed."""
-    return [_pictures(world, kind, here) for world, kind, here in safety.groups(done)]
+def summarize(results: Sequence[Finished]) -> list[Any]:
+    """One image for each algorithm."""
+    return [_images(env, preset, here) for env, preset, here in safety.groups(results)]
 
 
-def _pictures(world: str, kind: str, here: Sequence[Finished]) -> Section:
-    what, draw = DRAWN[world]
-    return {
-        "kind": "pictures",
-        "name": f"{world}-{kind}-policies",
-        "title": f"{safety.WORLDS[world].title}, {kind} settings",
-        "caption": f"{EPISODES} episodes of each seed's greedy policy. {what}",
-        "pictures": [_picture(one, draw) for one in here],
-    }
+def _images(env: str, preset: str, here: Sequence[Finished]) -> Images:
+    what, draw = DRAWN[env]
+    return Images(
+        title=f"{safety.ENVS[env].title}, {preset} settings",
+        caption=f"{EPISODES} episodes of each seed's greedy policy. {what}",
+        images=tuple(_image(one, draw) for one in here),
+        name=f"{env}-{preset}-policies",
+    )
 
 
-def _picture(one: Finished, draw: Draw) -> dict[str, Any]:
+def _image(one: Finished, draw: Draw) -> Image:
     result = load(one.found.path, one.job.build())
-    seen = paths(result.population, result.train_states.agent, EPISODES).seen
+    observations = record_trajectories(result.population, result.train_states.agent, EPISODES).observations
     titles = [f"seed {seed}" for seed in result.run.seeds]
     label = one.job.label
-    return {
-        "label": label,
-        "alt": f"Paths of {label}, {len(titles)} seeds",
-        "name": one.job.name.replace("/", "-"),
-        "png": draw(result.run.env, seen, titles),
-    }
+    return Image(
+        file=pathlib.Path("figures", f"{one.job.name.replace('/', '-')}.png"),
+        alt=f"Trajectories of {label}, {len(titles)} seeds",
+        label=label,
+        content=draw(result.run.env, observations, titles).png,
+    )
 
 
-def _draw_cart(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
-    from lexrl.report import routes  # matplotlib takes its time to import
+def _draw_cart(env: Any, observations: np.ndarray, titles: Sequence[str]) -> Picture:
+    from lexrl.report import maps  # matplotlib takes its time to import
 
-    inside = world.world if isinstance(world, CostAwareObservation) else world
-    body, tip = cart(seen, inside.observe_cos_sin)
-    return routes.cart(body, tip, titles, SAFE, TRACK)
+    cart, tip = positions(observations, unwrapped(env).observe_cos_sin)
+    return maps.cart_trajectories(cart, tip, titles, SAFE, TRACK)
 
 
-def _draw_grid(world: Any, seen: np.ndarray, titles: Sequence[str]) -> bytes:
-    from lexrl.report import routes
+def _draw_grid(env: Any, observations: np.ndarray, titles: Sequence[str]) -> Picture:
+    from lexrl.report import maps
 
-    # A world that shows what was spent numbers pairs of a cell and a sum.
-    inside, sums = (world.world, int(np.prod(world.counts))) if isinstance(world, CostAwareObservation) else (world, 1)
-    return routes.grid(seen // sums, titles, inside.size, np.asarray(inside.obstacles), int(inside.goal))
+    cells = env.inner_observation(observations) if isinstance(env, CostAwareObservation) else observations
+    inside = unwrapped(env)
+    obstacles, goal = np.asarray(inside.obstacles), int(inside.goal)
+    return maps.grid_trajectories(cells, titles, inside.size, obstacles, goal)
 
 
 DRAWN: dict[str, tuple[str, Draw]] = {
     "cart-safe": (
-        "The path of the cart's body (green) and of the pole's tip (orange); "
-        "the cart is safe between the dotted lines.",
+        "The trajectory of the cart (green) and of the pole's tip (orange); the cart is safe between the dotted lines.",
         _draw_cart,
     ),
     "grid-nav": (
-        "The path through the grid (orange) from the start, bottom right; the goal is green, obstacles are grey.",
+        "The trajectory on the grid (orange) from the start, bottom right; the goal is green, obstacles are gray.",
         _draw_grid,
     ),
 }
-"""How policies are drawn; the runs of other worlds have no pictures."""
+"""How trajectories are drawn; runs on other environments have no images."""
 
 
-def cart(seen: np.ndarray, observe_cos_sin: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Where the cart's body and the pole's tip are, `[..., 2]` each, from observations."""
-    place = seen[..., 0]
-    sine, cosine = (seen[..., 3], seen[..., 2]) if observe_cos_sin else (np.sin(seen[..., 2]), np.cos(seen[..., 2]))
-    body = np.stack([place, np.zeros_like(place)], axis=-1)
-    return body, body + 2 * HALF_LENGTH * np.stack([sine, cosine], axis=-1)
+def positions(observations: np.ndarray, observe_cos_sin: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the cart and of the pole's tip, `[..., 2]` each, from CartSafe's observations."""
+    x, angle = observations[..., 0], observations[..., 2]
+    sine, cosine = (observations[..., 3], angle) if observe_cos_sin else (np.sin(angle), np.cos(angle))
+    cart = np.stack([x, np.zeros_like(x)], axis=-1)
+    return cart, cart + 2 * HALF_LENGTH * np.stack([sine, cosine], axis=-1)

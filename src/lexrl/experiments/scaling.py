@@ -1,37 +1,38 @@
 """E1, scaling (the paper's figure 1): how learning time grows with the number of objectives.
 
-Random MOMDPs with 4 actions; one learner in each. Learning is stable from the point on where the objectives' levels,
-averaged over the worlds, have come nine tenths of their way, and stay there; the exponent p of `time ~ M^p` is fitted.
+Random MOMDPs with 4 actions, a different one for each seed. Learning has converged where the objectives' returns,
+averaged over the MOMDPs, have covered nine tenths of the distance to where they end, and stay there. The exponent p of
+`time ~ M^p` is fitted.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexrl import exact
 from lexrl.algorithms import LA2C, LPPO, DoubleQLearning, ExpectedSarsa, Networks, QLearning
-from lexrl.dual import Dual
-from lexrl.experiments.power_law import Times, fit
+from lexrl.experiments.power_law import fit, learning_time
 from lexrl.experiments.schedule import Finished, Job
-from lexrl.experiments.sections import Section, cell, claims, numbers, seen, table
+from lexrl.experiments.summary import cell, decide
+from lexrl.multipliers import Multipliers
 from lexrl.order import Order
 from lexrl.report import stats
+from lexrl.report.panels import Panel, Series
+from lexrl.report.sections.claims import Claim, Claims
+from lexrl.report.sections.scaling import Scaling
+from lexrl.report.sections.table import Cell, Table, number
 from lexrl.report.stats import Interval
 from lexrl.runs import Result
 from lexrl.tolerance import Relative
 
-TITLE = "Scaling: learning time against the number of objectives"
-QUESTION = "Does the time until a learner is stable grow more slowly than the number of its objectives?"
+QUESTION = "Does learning time grow more slowly than the number of objectives?"
 EPISODE = 100
-NEAR = 0.1
-"""Learning is stable when what is left of the way of the objectives' levels is at most this share of it."""
-
 TOLERANCE, GAMMA = Relative(0.01), 0.9
 TABLES: dict[str, Any] = {"tolerance": TOLERANCE, "alpha": 0.01, "gamma": GAMMA}
 LINEAR: dict[str, Any] = {
-    "networks": Networks(hidden_sizes=(), use_bias=False), "tolerance": TOLERANCE, "gamma": GAMMA, "rate": 0.05,
-    "critic_rate": 0.05, "dual": Dual(beta=1.0, eta=0.3),
+    "networks": Networks(hidden_sizes=(), use_bias=False), "tolerance": TOLERANCE, "gamma": GAMMA,
+    "learning_rate": 0.05, "critic_learning_rate": 0.05, "multipliers": Multipliers(beta=1.0, eta=0.3),
 }  # fmt: skip
 ALGORITHMS: dict[str, tuple[str, Callable[[], Any], int]] = {
     "q-learning": ("Q-learning", lambda: QLearning(**TABLES), 400_000),
@@ -40,56 +41,56 @@ ALGORITHMS: dict[str, tuple[str, Callable[[], Any], int]] = {
     "lppo": ("LPPO", lambda: LPPO(**LINEAR), 2_000_000),
     "la2c": ("LA2C", lambda: LA2C(**LINEAR), 2_000_000),
 }
-"""Its name, its settings (the paper's for tables), and how long it learns in 256 states (in more of them, longer);
-another learner is one more line."""
+"""The title, the algorithm (tables as in the paper) and its time steps for 256 states; for more states, more steps.
+To add an algorithm, add a line."""
 SIZES: dict[str, dict[str, Any]] = {
-    "smoke": {"states": (16,), "objectives": (1, 2), "worlds": 2, "share": 0.05, "algorithms": ("q-learning",)},
-    "laptop": {"states": (256,), "objectives": (1, 2, 4, 8), "worlds": 30, "share": 0.5, "algorithms": ALGORITHMS},
+    "smoke": {"states": (16,), "objectives": (1, 2), "seeds": 2, "share": 0.05, "algorithms": ("q-learning",)},
+    "laptop": {"states": (256,), "objectives": (1, 2, 4, 8), "seeds": 30, "share": 0.5, "algorithms": ALGORITHMS},
     "paper": {
-        "states": (256, 512), "objectives": (1, 2, 4, 8, 16), "worlds": 30, "share": 1.0, "algorithms": ALGORITHMS
+        "states": (256, 512), "objectives": (1, 2, 4, 8, 16), "seeds": 30, "share": 1.0, "algorithms": ALGORITHMS
     },
 }  # fmt: skip
 
 
 def runs(size: str) -> list[Job]:
-    """Every learner, in worlds of every size, with every number of objectives."""
+    """Every algorithm, for every number of states and of objectives."""
     chosen = SIZES[size]
     return [
-        _job(name, states, objectives, chosen["worlds"], chosen["share"])
+        _job(name, states, objectives, chosen["seeds"], chosen["share"])
         for states in chosen["states"]
         for name in chosen["algorithms"]
         for objectives in chosen["objectives"]
     ]
 
 
-def _job(name: str, states: int, objectives: int, worlds: int, share: float) -> Job:
+def _job(name: str, states: int, objectives: int, seeds: int, share: float) -> Job:
     label, make, steps = ALGORITHMS[name]
     return Job(
         name=f"random-momdps/{states}/{name}-{objectives}",
         label=f"{label}, M = {objectives}, {states} states",
         algorithm=make(),
-        world="random-momdps",
+        env="random-momdps",
         order=" > ".join(f"max signal_{i + 1}" for i in range(objectives)),
-        seeds=worlds,
-        steps=round(share * steps * max(1.0, states / 256)),
-        settings={"states": states, "objectives": objectives, "max_steps": EPISODE},
+        seeds=seeds,
+        total_timesteps=round(share * steps * max(1.0, states / 256)),
+        env_settings={"num_states": states, "num_signals": objectives, "max_episode_steps": EPISODE},
         num_log_points=100,
         tags={"algorithm": name, "states": states, "objectives": objectives},
-        measure=to_the_optimum,
+        measure=distance_to_optimum,
     )
 
 
-def to_the_optimum(result: Result) -> dict[str, Any]:
-    """How far each greedy policy is from objective 1's best return in its world, and whether it is the exact optimum.
+def distance_to_optimum(result: Result) -> dict[str, Any]:
+    """How far each greedy policy is from objective 1's optimal return, and whether it is the exact optimum.
 
-    The less important objectives are looked at only where the first one is within its tolerance: they take a linear
-    program each.
+    The less important objectives are checked only where the first is within its tolerance: they take a linear program
+    each.
     """
-    worlds, order = result.run.env, result.run.order
+    envs, order = result.run.env, result.run.order
     first = Order(order.objectives[:1])
     gaps, found = [], []
     for i, policy in enumerate(result.chances()):
-        process = worlds.one(i).momdp(GAMMA)
+        process = envs.one(i).momdp(GAMMA)
         best = float(exact.solve(process, first).returns[0])
         gaps.append(best - float(exact.evaluate(process, policy, first).returns[0]))
         near = gaps[-1] <= TOLERANCE.share * abs(best)
@@ -97,108 +98,73 @@ def to_the_optimum(result: Result) -> dict[str, Any]:
     return {"first_gap": gaps, "exact": found}
 
 
-def stable(steps: np.ndarray, levels: np.ndarray) -> float:
-    """The step from which on the levels `[points, M]` have come nearly all the way to where they end.
+class Measured(NamedTuple):
+    """One algorithm with one number of states."""
 
-        left(t) = (end - level(t)) . way / |way|^2        way = end - start
-
-    The end is the mean of the last tenth, a level is smoothed over the three points before and after it. Measured along
-    the way, noise counts once and not once for each objective. NaN where what is left is not below a tenth for at least
-    the last quarter: what still moves has no such point.
-    """
-    known = np.isfinite(levels).all(axis=1)
-    steps, levels = steps[known], levels[known]
-    points = len(steps)
-    end = levels[-max(1, points // 10) :].mean(axis=0)
-    way = end - levels[0]
-    smooth = np.stack([levels[max(0, t - 3) : t + 4].mean(axis=0) for t in range(points)])
-    far = np.flatnonzero(np.abs((end - smooth) @ way) > NEAR * max(way @ way, 1e-12))
-    first = 0 if len(far) == 0 else far[-1] + 1
-    return float(steps[first]) if first < 3 * points // 4 else np.nan
+    label: str
+    states: int
+    series: Series
+    exponent: Interval
+    rows: list[tuple[Cell, ...]]
 
 
-def times(steps: np.ndarray, levels: np.ndarray, resamples: int = 400) -> Times:
-    """When the mean over worlds of the levels `[points, worlds, M]` is stable; and the same for resampled worlds.
-
-    A single world's levels are too noisy to say: an episode's return scatters more than learning moves it.
-    """
-    worlds = levels.shape[1]
-    picks = np.random.default_rng(0).integers(worlds, size=(resamples, worlds))
-    resampled = np.array([stable(steps, levels[:, pick].mean(axis=1)) for pick in picks])
-    return Times(stable(steps, levels.mean(axis=1)), resampled, worlds)
-
-
-def summarise(done: Sequence[Finished]) -> list[Section]:
+def summarize(results: Sequence[Finished]) -> list[Any]:
     """Time against objectives with a fitted exponent, how near the optimum the policies are, and the claim."""
-    panels, rows, exponents = [], [], []
-    for states in dict.fromkeys(one.job.tags["states"] for one in done):
-        series = []
-        for name in dict.fromkeys(one.job.tags["algorithm"] for one in done):
-            here = [
-                one for one in done
-                if one.job.tags["algorithm"] == name and one.job.tags["states"] == states
-            ]  # fmt: skip
-            if not here:
-                continue
-            one, power, more = _series(name, here)
-            series.append(one)
-            exponents.append((f"{ALGORITHMS[name][0]}, {states} states", power))
-            rows += more
-        panels.append({"title": f"{states} states", "series": series})
-    heads = ["learner", "states", "M", "steps until stable", "first objective's gap", "exact optimum"]
+    keys = dict.fromkeys((one.job.tags["states"], one.job.tags["algorithm"]) for one in results)
+    measured = [
+        _measure(key, [one for one in results if (one.job.tags["states"], one.job.tags["algorithm"]) == key])
+        for key in keys
+    ]
+    y = "steps to convergence"
+    panels = [
+        Panel(f"{states} states", y, True, tuple(one.series for one in measured if one.states == states))
+        for states in dict.fromkeys(one.states for one in measured)
+    ]
+    exponents = [(f"{one.label}, {one.states} states", one.exponent) for one in measured]
     return [
-        {
-            "kind": "scaling",
-            "name": "scaling",
-            "title": "Steps until stable",
-            "caption": (
-                "One learner in each random MOMDP; the mean of their levels is stable from the point on where it has "
-                "come nine tenths of its way, and stays there. 95 % intervals by bootstrap over worlds, and the "
-                "fitted power of M."
-            ),
-            "x": "objectives M",
-            "y": "steps until stable",
-            "panels": panels,
-        },
-        table("scaling-exponents", "Fitted exponents", ["learner", "p in time ~ M^p"],
-              [[label, cell(power)] for label, power in exponents]),
-        table("scaling-points", "Every point", heads, rows,
+        Scaling("scaling", "Steps to convergence", _CAPTION, "objectives M", y, tuple(panels)),
+        Table("scaling-exponents", "Fitted exponents", "", ("algorithm", "p in time ~ M^p"),
+              tuple((Cell(label), cell(power)) for label, power in exponents)),
+        Table("scaling-points", "Every point",
               "The gap is what the greedy policy loses of objective 1's best discounted return; exact: every objective "
-              "is within what the tolerance of 1 % allows."),
-        claims("What the paper says", _claims(exponents)),
+              "is within what the tolerance of 1 % allows.",
+              ("algorithm", "states", "M", y, "first objective's gap", "exact optimum"),
+              tuple(row for one in measured for row in one.rows)),
+        Claims("What the paper says", (_claim(exponents),)),
     ]  # fmt: skip
 
 
-def _series(name: str, here: Sequence[Finished]) -> tuple[dict[str, Any], Interval, list[Any]]:
-    """The points of one learner, their fitted exponent, and a row for each."""
-    sizes = [one.job.tags["objectives"] for one in here]
-    found = [times(*one.found.curves()) for one in here]
-    intervals = [each.interval() for each in found]
-    law = fit(np.array(sizes), found)
+_CAPTION = (
+    "One agent in each random MOMDP; the mean of their returns has converged where it has covered nine tenths of the "
+    "distance to its end, and stays there. 95 % intervals by bootstrap over MOMDPs, and the fitted power of M."
+)
+
+
+def _measure(key: tuple[int, str], here: Sequence[Finished]) -> Measured:
+    states, name = key
+    sizes = np.array([one.job.tags["objectives"] for one in here])
+    times = [learning_time(*one.found.curves()) for one in here]
+    intervals = [each.interval() for each in times]
+    label = ALGORITHMS[name][0]
     rows = []
     for one, interval in zip(here, intervals, strict=True):
         share = float(np.mean(one.summary["exact"]))
-        rows.append([
-            ALGORITHMS[name][0], one.job.tags["states"], one.job.tags["objectives"], cell(interval),
-            cell(stats.bootstrap([np.array(one.summary["first_gap"])])), {"value": share, "text": f"{share:.0%}"},
-        ])  # fmt: skip
-    series = {
-        "label": ALGORITHMS[name][0],
-        "x": sizes,
-        **{part: numbers([getattr(each, part) for each in intervals]) for part in ("middle", "low", "high")},
-    }
+        gap = cell(stats.bootstrap([np.array(one.summary["first_gap"])]))
+        objectives = number(one.job.tags["objectives"])
+        rows.append((Cell(label), number(states), objectives, cell(interval), gap, Cell(f"{share:.0%}", share)))
+    law = fit(sizes, times)
+    series = Series(label, sizes, *np.array(intervals).T)
     if law is None:
-        return series, Interval(np.nan, np.nan, np.nan), rows
-    series["fit"] = {"x": sizes, "y": list(law.line)}
-    if np.isfinite(law.exponent.low):
-        series["exponent"] = dict(zip(("value", "low", "high"), map(float, law.exponent), strict=True))
-    return series, law.exponent, rows
+        return Measured(label, states, series, Interval(np.nan, np.nan, np.nan), rows)
+    exponent = tuple(map(float, law.exponent)) if np.isfinite(law.exponent.low) else None
+    series = series._replace(fit=(sizes, np.array(law.line)), exponent=exponent)
+    return Measured(label, states, series, law.exponent, rows)
 
 
-def _claims(exponents: Sequence[tuple[str, Interval]]) -> list[tuple[str, Any, str]]:
+def _claim(exponents: Sequence[tuple[str, Interval]]) -> Claim:
+    claim = "Learning time grows sub-linearly in the number of objectives."
     known = [(label, power) for label, power in exponents if np.isfinite(power.high)]
-    told = "; ".join(f"{label}: {power}" for label, power in known)
     if not known:
-        return [("Learning time grows sub-linearly in the number of objectives.", "not decidable", "no exponent known")]
-    answer = seen(all(power.high < 1 for _, power in known), any(power.low > 1 for _, power in known))
-    return [("Learning time grows sub-linearly in the number of objectives.", answer, told)]
+        return Claim(claim, "not decidable", "no exponent known")
+    answer = decide(all(power.high < 1 for _, power in known), any(power.low > 1 for _, power in known))
+    return Claim(claim, answer, "; ".join(f"{label}: {power}" for label, power in known))

@@ -1,7 +1,7 @@
-"""An experiment's runs: planned, executed one after the other (each of them on all cores), and read again.
+"""The jobs of an experiment: planned, executed one after the other (each on all cores), and read back.
 
-A job is a run with a name of its own, which is also its place on disk. What is finished there is not run again; what
-was stopped goes on where it stood. The runs of all experiments of a size lie in one folder, so that they share them.
+A job is a run with a name, which is also its folder. A finished job is not run again, and a stopped one continues where
+it stopped. The jobs of all experiments of a size are in one folder, so that experiments share them.
 """
 
 import dataclasses
@@ -14,91 +14,90 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import store
-from lexrl.envs import named, random_envs
+from lexrl.envs import make_env, random_envs
 from lexrl.errors import InputError
 from lexrl.report import run_folder as reports
-from lexrl.report.run_folder import Found
+from lexrl.report.run_folder import RunFolder
 from lexrl.runs import Result, Run, codec, plan, record
 
 RUNS = "runs"
-"""The folder of the runs, beside those of the experiments."""
+"""The folder of the runs, beside the folders of the experiments."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A run of an experiment, before anything is built."""
+    """A run of an experiment, before its environment is built."""
 
     name: str
     """Its folder, as in `"cart-safe/tuned/lppo"`."""
     label: str
-    """What it is called in tables and pictures."""
+    """In tables and figures."""
     algorithm: Any
-    world: str
-    """A world's name; `"random-momdps"` is a random one for each seed."""
+    env: str
+    """An environment's name; `"random-momdps"` is a different random one for each seed."""
     order: str
     seeds: int
-    steps: int
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """The world's settings."""
+    total_timesteps: int
+    env_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Settings of the environment."""
     num_log_points: int = 50
     tags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """What tells it from others: `{"preset": "tuned"}`."""
+    """How it differs from the others: `{"preset": "tuned"}`."""
     measure: Callable[[Result], dict[str, Any]] | None = None
-    """More numbers to be kept in its summary."""
+    """More numbers for its summary."""
 
     def run(self) -> Run:
-        """The run itself; worlds are built here."""
-        return plan(self.algorithm, self.build(), self.order, self.seeds, self.steps, self.num_log_points)
+        """The run itself; the environment is built here."""
+        return plan(self.algorithm, self.build(), self.order, self.seeds, self.total_timesteps, self.num_log_points)
 
     def build(self) -> Any:
-        """The world."""
-        if self.world == "random-momdps":
-            return random_envs(self.seeds, **self.settings)
-        return named.world(self.world, **self.settings)
+        """The environment."""
+        if self.env == "random-momdps":
+            return random_envs(self.seeds, **self.env_settings)
+        return make_env(self.env, **self.env_settings)
 
-    @property
-    def told(self) -> dict[str, Any]:
-        """All that decides its numbers, as it is kept on disk."""
+    def describe(self) -> dict[str, Any]:
+        """Everything that determines its numbers, as JSON."""
         return {
             "algorithm": codec.encode(self.algorithm),
-            "world": self.world,
-            "settings": dict(self.settings),
+            "env": self.env,
+            "env_settings": dict(self.env_settings),
             "order": self.order,
             "seeds": self.seeds,
-            "steps": self.steps,
-            "chunks": self.num_log_points,
+            "total_timesteps": self.total_timesteps,
+            "num_log_points": self.num_log_points,
         }
 
 
 class Finished(NamedTuple):
-    """A job that came to its end."""
+    """A finished job, with what its folder holds."""
 
     job: Job
-    found: Found
+    found: RunFolder
     summary: dict[str, Any]
 
 
 def place(root: pathlib.Path, job: Job) -> pathlib.Path:
-    """Where a job's run lies."""
+    """The folder of a job."""
     return root / RUNS / job.name
 
 
 def is_finished(root: pathlib.Path, job: Job) -> bool:
-    """Whether the run is there, made with the same settings."""
+    """Whether the job is finished; an error if its folder holds a run with other settings."""
     folder = place(root, job)
     if not (folder / store.RUN).exists():
         return False
     kept = store.read_run(folder).get("job")
-    if json.dumps(kept, sort_keys=True) != json.dumps(job.told, sort_keys=True):
+    if json.dumps(kept, sort_keys=True) != json.dumps(job.describe(), sort_keys=True):
         raise InputError(
-            f"The run in {str(folder)!r} was made with other settings than {job.label} has now; move it away, or give "
-            "another folder with --out."
+            f"The run in {str(folder)!r} has other settings than {job.label} has now; move it away, or give another "
+            "folder with --out."
         )
     return store.is_finished(folder)
 
 
 def execute(root: pathlib.Path, job: Job) -> Iterator[Result]:
-    """Run a job, or go on with it; a result after each part."""
+    """Run a job, or continue it; a result after each chunk."""
     folder = place(root, job)
     resumed = (folder / store.RUN).exists()
     run = job.run()
@@ -106,7 +105,7 @@ def execute(root: pathlib.Path, job: Job) -> Iterator[Result]:
     for sentence in said:
         warnings.warn(sentence, stacklevel=2)
     if not resumed:
-        record.begin(folder, run, title=job.label, job=job.told)
+        record.begin(folder, run, title=job.label, job=job.describe())
     result = None
     for result in record.record(folder, run, standing):
         yield result
@@ -116,7 +115,7 @@ def execute(root: pathlib.Path, job: Job) -> Iterator[Result]:
 
 
 def collect(root: pathlib.Path, jobs: Sequence[Job]) -> tuple[list[Finished], dict[str, str]]:
-    """The jobs that are finished, and why others (by their names) are not."""
+    """The finished jobs, and by name why the others are not finished."""
     done, why = [], {}
     for job in jobs:
         try:
@@ -125,16 +124,16 @@ def collect(root: pathlib.Path, jobs: Sequence[Job]) -> tuple[list[Finished], di
             why[job.name] = str(error)
             continue
         if found is None or found.summary is None:
-            why[job.name] = "It was not run to its end."
+            why[job.name] = "It has not finished."
         elif len(found.summary["stopped"]) == len(found.about["seeds"]):
-            why[job.name] = f"No seed came to its end. {next(iter(found.summary['stopped'].values()))}"
+            why[job.name] = f"No seed finished. {next(iter(found.summary['stopped'].values()))}"
         else:
             done.append(Finished(job, found, found.summary))
     return done, why
 
 
 def finals(one: Finished) -> np.ndarray:
-    """`[seeds, M]`: what each seed's greedy policy reached per episode; seeds that had to stop are left out."""
+    """`[seeds, M]`: what each seed's greedy policy reached per episode, without the seeds that stopped early."""
     stopped = {int(seed) for seed in one.summary["stopped"]}
     going = [seed not in stopped for seed in one.found.about["seeds"]]
     return one.found.final[np.array(going)]

@@ -1,6 +1,6 @@
-"""How long runs take: measured while they run, and remembered, so that a plan can say what is to come.
+"""How long jobs take: measured while they run and kept, so that a plan can give an estimate.
 
-What this machine has measured is kept in the user's cache; `speeds.json` beside this file is what ours has.
+Measurements of this machine are in the user's cache; `speeds.json` beside this file has ours.
 """
 
 import json
@@ -15,12 +15,12 @@ from lexrl.backend import cache_folder
 from lexrl.experiments.schedule import Job
 
 SHORT = 2.0
-"""Seconds; what takes less is mostly the time between parts."""
+"""Seconds; in a shorter run the time between chunks dominates."""
 SHIPPED = pathlib.Path(__file__).with_name("speeds.json")
 
 
-class Watch:
-    """Measures a job: the time to its first result, and the steps a second after it."""
+class Stopwatch:
+    """Measures a job: the time to its first result, and the steps per second after it."""
 
     def __init__(self, job: Job):
         self.job = job
@@ -28,13 +28,13 @@ class Watch:
         self.first: tuple[float, int] | None = None
         self.last: tuple[float, int] | None = None
 
-    def see(self, steps: int) -> None:
-        """A result has come."""
+    def lap(self, steps: int) -> None:
+        """A result has arrived."""
         self.last = (time.monotonic(), steps)
         self.first = self.first or self.last
 
-    def keep(self) -> None:
-        """Remember what was measured, if it was long enough to say something."""
+    def save(self) -> None:
+        """Keep the measurement if the job ran long enough."""
         if self.first is None or self.last is None or self.last[0] - self.first[0] < SHORT:
             return
         seconds, steps = self.last[0] - self.first[0], self.last[1] - self.first[1]
@@ -46,20 +46,20 @@ class Watch:
 
 
 def estimate(job: Job) -> float | None:
-    """Seconds a job will take, by what was measured before; None if nothing was.
+    """Seconds that a job will take, from earlier measurements; None if there are none.
 
-    A job that was never run is thought to be as slow as the slowest whose name differs in its numbers alone.
+    A job without a measurement counts as slow as the slowest whose name differs only in numbers.
     """
     known = _read(SHIPPED) | _read(_own())
     alike = [each for name, each in known.items() if _kind(name) == _kind(job.name)]
     found = known.get(job.name) or min(alike, key=lambda each: each["speed"], default=None)
     if found is None:
         return None
-    return found["start"] + job.steps * job.seeds / found["speed"]
+    return found["start"] + job.total_timesteps * job.seeds / found["speed"]
 
 
 def total(jobs: Sequence[Job]) -> tuple[float, int]:
-    """Seconds of all jobs that can be estimated, and how many cannot."""
+    """Seconds of all jobs that have an estimate, and how many have none."""
     each = [estimate(job) for job in jobs]
     return sum((one for one in each if one is not None), 0.0), sum(one is None for one in each)
 

@@ -1,5 +1,6 @@
-"""Fresh episodes with a learned policy: nothing is learned, nothing of the training is disturbed."""
+"""Fresh episodes with a learned policy, in either loop: nothing is learned, and training is not disturbed."""
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,20 +10,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lexrl.envs import batched, checker
+from lexrl.envs.batched import over_envs
 from lexrl.errors import InputError
 from lexrl.loops import keys
+from lexrl.loops.host_member import HostMember, keys_at, unstack, unstack_members
 from lexrl.loops.keys import Purpose
-from lexrl.loops.population import Population, over_members, rewards
-from lexrl.types import Algorithm, Env, State, Step
+from lexrl.loops.population import Layout, Population, over_members, rewards
+from lexrl.types import Algorithm, AnyArray, BatchedEnv, Env, EnvSpec, Mixture, State, Step
 
 
 class Evaluation(NamedTuple):
-    """What each member earned in each episode, in the user's signs."""
+    """What each episode of each member returned, in the user's signs."""
 
     returns: np.ndarray
-    """`[members, episodes, M]`: plain sums, until the task ended or the time was up."""
+    """`[members, episodes, M]`: undiscounted, until termination or truncation."""
     discounted: np.ndarray
-    """`[members, episodes, M]`: the same with discounts."""
+    """`[members, episodes, M]`: discounted."""
     lengths: np.ndarray
     """`[members, episodes]`"""
 
@@ -37,8 +41,7 @@ def evaluate(
 ) -> Evaluation:
     """Play `episodes` episodes with each member's policy, with randomness that training never sees."""
     check_episodes(episodes)
-    m = len(population.order.objectives)
-    discount = jnp.broadcast_to(jnp.asarray(gamma, jnp.float32), (m,))
+    discount = jnp.broadcast_to(jnp.asarray(gamma, jnp.float32), (len(population.order.objectives),))
     played = _play(
         population.share,
         population.algorithms,
@@ -48,71 +51,150 @@ def evaluate(
         discount,
         episodes=episodes,
         greedy=greedy,
-        **population.static,
+        layout=population.layout,
     )
     returns, discounted, lengths = (np.asarray(part)[: population.size] for part in played)
     return Evaluation(population.order.unsigned(returns), population.order.unsigned(discounted), lengths)
 
 
+def evaluate_on_host(
+    population: Population,
+    env: Any,
+    agents: State,
+    *,
+    episodes: int = 100,
+    gamma: float | tuple[float, ...] = 1.0,
+    greedy: bool = True,
+) -> Evaluation:
+    """`evaluate` for an environment that is stepped from Python; with the same keys."""
+    check_episodes(episodes)
+    discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(population.order.objectives),))
+    each = [jax.device_put(agent) for agent in unstack(agents, population.size)]
+    with contextlib.closing(batched.make_batched(env, population.algorithms.num_envs)) as envs:
+        played = [
+            _play_on_host(member, population.spec, envs, agent, episodes, discount, greedy)
+            for member, agent in zip(unstack_members(population), each, strict=True)
+        ]
+    returns, discounted, lengths = (np.stack(part) for part in zip(*played, strict=True))
+    return Evaluation(population.order.unsigned(returns), population.order.unsigned(discounted), lengths)
+
+
 def check_episodes(episodes: int) -> None:
-    """Complain about a number of episodes that cannot be played."""
+    """Raise an `InputError` unless there is an episode to play."""
     if episodes < 1:
-        raise InputError(f"{episodes} episodes tell nothing; evaluate on 1 or more.")
+        raise InputError(f"The number of evaluation episodes is {episodes}; it must be 1 or more.")
 
 
-@partial(jax.jit, static_argnames=("episodes", "greedy", "per_seed_env", "columns", "signs", "mesh"))
-def _play(share, algorithms, env, seeds, agents, gamma, *, episodes, greedy, per_seed_env, columns, signs, mesh):
-    def one(algorithm: Algorithm, env: Env, seed: Array, agent: State, gamma: Array) -> Any:
-        def episode(number: Array) -> Any:
-            (world, obs), play = begin(algorithm, env, seed, agent, number, greedy)
+class Running(NamedTuple):
+    """Episodes in progress, one `[M]` or each of several `[N, M]`."""
 
-            def goes_on(carry: Any) -> Array:
-                return carry[-1]
+    returns: AnyArray
+    discounted: AnyArray
+    length: AnyArray
+    weight: AnyArray
+    """What the next reward is discounted by."""
 
-            def turn(carry: Any) -> Any:
-                world, obs, time, total, worth, weight, _ = carry
-                answer = play(world, obs, time)
-                reward = rewards(answer.signals, columns, signs)
-                on = (answer.discount > 0) & (time + 1 < env.spec.max_episode_steps)
-                return (
-                    answer.state, answer.obs, time + 1, total + reward, worth + weight * reward, weight * gamma, on,
-                )  # fmt: skip
-
-            zeros = jnp.zeros(len(columns))
-            start = (world, obs, jnp.int32(0), zeros, zeros, jnp.ones(len(columns)), jnp.bool_(True))
-            _, _, time, total, worth, _, _ = jax.lax.while_loop(goes_on, turn, start)
-            return total, worth, time
-
-        return jax.lax.map(episode, jnp.arange(episodes))
-
-    shared = (False, not per_seed_env, False, False, True)
-    return over_members(one, mesh, shared)(share, algorithms, env, seeds, agents, gamma)
+    def after(self, reward: AnyArray, gamma: AnyArray) -> "Running":
+        """One step later."""
+        discounted = self.discounted + self.weight * reward
+        return Running(self.returns + reward, discounted, self.length + np.int32(1), self.weight * gamma)
 
 
-def begin(
-    algorithm: Algorithm, env: Env, seed: Array, agent: State, number: Array, greedy: bool
+def _new(*shape: int) -> Running:
+    zeros = np.zeros(shape, np.float32)
+    return Running(zeros, zeros, np.zeros(shape[:-1], np.int32), zeros + 1)
+
+
+@partial(jax.jit, static_argnames=("episodes", "greedy", "layout"))
+def _play(share, algorithms, env, seeds, agents, gamma, *, episodes, greedy, layout: Layout):
+    def play_member(algorithm: Algorithm, env: Env, seed: Array, agent: State, gamma: Array) -> Any:
+        def play(episode: Array) -> Any:
+            (env_state, obs), step_env = begin_episode(algorithm, env, seed, agent, episode, greedy)
+
+            def body(carry: Any) -> Any:
+                env_state, obs, running, _ = carry
+                step = step_env(env_state, obs, running.length)
+                running = running.after(rewards(step.signals, layout.columns, layout.signs), gamma)
+                goes_on = (step.discount > 0) & (running.length < env.spec.max_episode_steps)
+                return step.state, step.obs, running, goes_on
+
+            new = jax.tree.map(jnp.asarray, _new(len(layout.columns)))
+            _, _, running, _ = jax.lax.while_loop(lambda carry: carry[-1], body, (env_state, obs, new, jnp.bool_(True)))
+            return running[:3]
+
+        return jax.lax.map(play, jnp.arange(episodes))
+
+    shared = (False, not layout.per_seed_env, False, False, True)
+    return over_members(play_member, layout.mesh, shared)(share, algorithms, env, seeds, agents, gamma)
+
+
+def begin_episode(
+    algorithm: Algorithm, env: Env, seed: Array, agent: State, episode: Array, greedy: bool
 ) -> tuple[tuple[Any, Array], Callable[[Any, Array, Array], Step]]:
-    """A world and what is seen of it when a member's episode of this number begins; and its step at a time of it."""
+    """State and first observation of a member's evaluation episode, and the function that takes a step in it."""
     act, step, reset = (
-        keys.stream(seed, purpose, number)
+        keys.stream(seed, purpose, episode)
         for purpose in (Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP, Purpose.EVALUATE_RESET)
     )
-    player = begun(algorithm, agent, seed, number)
+    player = draw_component(algorithm, agent, seed, episode)
 
-    def play(world: Any, obs: Array, time: Array) -> Step:
+    def step_env(env_state: Any, obs: Array, time: Array) -> Step:
         action = algorithm.act(player, obs, keys.at(act, time), greedy=greedy)
-        return env.step(world, action, keys.at(step, time))
+        return env.step(env_state, action, keys.at(step, time))
 
-    return env.reset(reset), play
+    return env.reset(reset), step_env
 
 
-def begun(algorithm: Any, agent: State, seed: Any, episode: Any) -> State:
-    """The state that plays an episode: where the policy is a mixture, one of its parts is drawn for it."""
-    if not hasattr(algorithm, "begin"):
-        return agent
-    return _begun(algorithm, agent, seed, episode)
+def draw_component(algorithm: Any, agent: State, seed: Any, episode: Any) -> State:
+    """The agent state that plays an episode: of a mixture, the component drawn for it."""
+    return _draw_component(algorithm, agent, seed, episode) if isinstance(algorithm, Mixture) else agent
 
 
 @jax.jit
-def _begun(algorithm: Any, agent: State, seed: Array, episode: Array) -> State:
+def _draw_component(algorithm: Any, agent: State, seed: Array, episode: Array) -> State:
     return algorithm.begin(agent, keys.at(keys.stream(seed, Purpose.EVALUATE_BEGIN, episode), 0))
+
+
+def _play_on_host(
+    member: HostMember, spec: EnvSpec, envs: BatchedEnv, agent: State, episodes: int, gamma: np.ndarray, greedy: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns, discounted returns and lengths of the first episodes.
+
+    Environments play side by side; where an episode has ended, the next one begins. Those beyond the last do not count.
+    """
+    n = member.algorithm.num_envs
+    episode, upcoming, running = np.arange(n), n, _new(n, len(gamma))
+    outcomes: dict[int, tuple[Any, ...]] = {}
+    obs = envs.reset(np.ones(n, bool), member.keys(Purpose.EVALUATE_RESET, episode, 0))
+    checker.check_observation(spec, obs[0], "reset")
+    while True:
+        actions = _act(member.algorithm, member.seed, agent, obs, episode, running.length, greedy=greedy)
+        step = envs.step(np.asarray(actions), member.keys(Purpose.EVALUATE_STEP, episode, running.length))
+        checker.check_batched_step(spec, step)
+        obs, running = step.obs, running.after(member.rewards(step.signals), gamma)
+        last = (step.discount == 0) | (running.length >= spec.max_episode_steps) | step.truncated
+        outcomes |= {int(episode[i]): tuple(part[i] for part in running[:3]) for i in np.flatnonzero(last)}
+        if outcomes.keys() >= set(range(episodes)):
+            break
+        if last.any():
+            episode = np.where(last, upcoming - 1 + np.cumsum(last), episode)
+            upcoming += int(last.sum())
+            obs = batched.reset_where(envs, last, obs, member.keys(Purpose.EVALUATE_RESET, episode, 0))
+            running = _restart(running, last)
+    returns, discounted, lengths = zip(*(outcomes[number] for number in range(episodes)), strict=True)
+    return np.array(returns), np.array(discounted), np.array(lengths)
+
+
+def _restart(running: Running, which: np.ndarray) -> Running:
+    """Some of the episodes from the beginning."""
+    fresh = _new(*running.returns.shape)
+    where = [which.reshape(-1, *[1] * (leaf.ndim - 1)) for leaf in fresh]
+    return Running(*map(np.where, where, fresh, running))
+
+
+@partial(jax.jit, static_argnames="greedy")
+def _act(algorithm: Any, seed: Array, agent: Any, obs: Array, episodes: Array, times: Array, *, greedy: bool) -> Array:
+    def act(obs: Array, key: Array, episode: Array) -> Array:
+        return algorithm.act(draw_component(algorithm, agent, seed, episode), obs, key, greedy=greedy)
+
+    return over_envs(act, algorithm.num_envs)(obs, keys_at(seed, Purpose.EVALUATE_ACT, episodes, times), episodes)

@@ -1,6 +1,6 @@
-"""Seeds side by side: how a population of learners is laid out over the machine's devices.
+"""Seeds side by side: how a population is laid out over the machine's devices.
 
-Each member has a seed, its own hyper-parameters, and shares a world or has its own. Members are dealt out to the
+Each member has a seed, hyper-parameters of its own, and an environment, shared or its own. Members are dealt out to the
 devices; on a device they run one after the other through the *same* compiled program, so that no member's numbers
 depend on how many others there are or where they run.
 """
@@ -15,11 +15,21 @@ import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from lexrl.backend import traced_once
+from lexrl.backend import ensure_configured, inline_jit, opaque_loop
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.types import Algorithm, AnyArray, Spec
+from lexrl.types import Algorithm, AnyArray, EnvSpec, Spec
+
+
+class Layout(NamedTuple):
+    """What the compiled functions are specialized on: hashable, one static argument everywhere."""
+
+    per_seed_env: bool
+    columns: tuple[int, ...]
+    """Of the environment's signals, the one of each objective."""
+    signs: tuple[float, ...]
+    mesh: Mesh
 
 
 class Population(NamedTuple):
@@ -29,10 +39,10 @@ class Population(NamedTuple):
     algorithms: Algorithm
     """Float leaves `[members]`."""
     env: Any
-    """Shared by all, or one each (`own_world`); nothing if it is stepped from Python."""
+    """Shared by all members, or one each (`per_seed_env`); empty if it is stepped from Python."""
     per_seed_env: bool
-    spec: Spec
-    """The world's own spec, with all its signals."""
+    spec: EnvSpec
+    """The environment's own spec, with all its signals."""
     order: Order
     mesh: Mesh
     share: Array
@@ -41,31 +51,33 @@ class Population(NamedTuple):
     """Members without the padding."""
 
     @property
-    def static(self) -> dict[str, Any]:
-        """What the compiled functions are specialised on."""
-        columns = tuple(int(column) for column in self.order.columns(self.spec.objectives))
-        return {
-            "per_seed_env": self.per_seed_env,
-            "columns": columns,
-            "signs": tuple(float(sign) for sign in self.order.signs),
-            "mesh": self.mesh,
-        }
+    def agent_spec(self) -> Spec:
+        """The environment as agents see it: with objectives in place of signals."""
+        return self.order.spec(self.spec)
+
+    @property
+    def layout(self) -> Layout:
+        """What compiled functions need to know before they are compiled."""
+        columns = tuple(int(column) for column in self.order.columns(self.spec.signals))
+        return Layout(self.per_seed_env, columns, tuple(float(sign) for sign in self.order.signs), self.mesh)
 
 
 def members(algorithm: Algorithm | Sequence[Algorithm], env: Any, seeds: Sequence[int]) -> list[Algorithm]:
     """One algorithm for each seed, after checking that what was given fits together."""
     n = len(seeds)
     if n == 0:
-        raise InputError("No seeds were given; at least one learner must train.")
+        raise InputError("No seeds were given; give at least one.")
     if not all(0 <= seed < 2**32 for seed in seeds):
         raise InputError(f"The seeds {list(seeds)} must be whole numbers from 0 to {2**32 - 1}.")
     each = list(algorithm) if isinstance(algorithm, Sequence) else [algorithm] * n
     if len(each) != n:
         raise InputError(f"{len(each)} algorithms were given for {n} seeds; give one for all, or one for each seed.")
     if len({jax.tree.structure(one) for one in each}) != 1:
-        raise InputError("The algorithms differ in more than their numbers; run different kinds one after the other.")
+        raise InputError(
+            "The algorithms of a run may differ in float hyper-parameters only; train these in separate runs."
+        )
     if isinstance(env, PerSeed) and env.count != n:
-        raise InputError(f"{env.count} worlds were given for {n} seeds; give one for all, or one for each seed.")
+        raise InputError(f"{env.count} environments were given for {n} seeds; give one for all, or one for each seed.")
     return each
 
 
@@ -76,22 +88,23 @@ def make_population(
     seeds: Sequence[int],
     devices: Sequence[Any] | None = None,
 ) -> Population:
-    """Lay out one member for each seed: one algorithm for all of them, or one each (same kind, other numbers)."""
+    """Lay out one member for each seed: one algorithm for all of them, or one each (same class, other floats)."""
+    ensure_configured()
     each, n = members(algorithm, env, seeds), len(seeds)
     per_seed_env = isinstance(env, PerSeed)
     spec = env.one(0).spec if per_seed_env else env.spec
-    world = env.stacked if per_seed_env else env if isinstance(env, eqx.Module) else ()
-    order.columns(spec.objectives)
+    shared_env = env.stacked if per_seed_env else env if isinstance(env, eqx.Module) else ()
+    order.columns(spec.signals)
     chosen = (list(devices) if devices is not None else jax.devices())[:n]
     mesh = Mesh(np.array(chosen), ("members",))
     deal, everywhere = NamedSharding(mesh, PartitionSpec("members")), NamedSharding(mesh, PartitionSpec())
     padding = np.minimum(np.arange(-(-n // len(chosen)) * len(chosen)), n - 1)
-    lanes = jax.tree.map(lambda *leaves: np.stack([number(leaf) for leaf in leaves])[padding], *each)
-    placed = jax.tree.map(lambda leaf: number(leaf)[padding] if per_seed_env else number(leaf), world)
+    stacked = jax.tree.map(lambda *leaves: np.stack([number(leaf) for leaf in leaves])[padding], *each)
+    env_arrays = jax.tree.map(lambda leaf: number(leaf)[padding] if per_seed_env else number(leaf), shared_env)
     return Population(
         seeds=jax.device_put(np.asarray(seeds, np.uint32)[padding], deal),
-        algorithms=jax.device_put(lanes, deal),
-        env=jax.device_put(placed, deal if per_seed_env else everywhere),
+        algorithms=jax.device_put(stacked, deal),
+        env=jax.device_put(env_arrays, deal if per_seed_env else everywhere),
         per_seed_env=per_seed_env,
         spec=spec,
         order=order,
@@ -102,7 +115,7 @@ def make_population(
 
 
 def number(leaf: Any) -> np.ndarray:
-    """A leaf as the learner computes with it: floats in single precision, and `gamma=1` is one as well."""
+    """A hyper-parameter as it is computed with: floats in single precision, integers such as `gamma=1` as floats."""
     array = np.asarray(float(leaf) if type(leaf) is int else leaf)
     return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
 
@@ -111,12 +124,11 @@ def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) 
     """Run `one(...)` for every member: spread over the devices, one after the other on each.
 
     `shared` says which arguments are the same for all members. The function returned takes the number of members on
-    each device first. It is data, so that XLA cannot know it: a loop of one or two rounds would be taken apart, and
-    rounded otherwise.
+    each device first, as data: for one or two members XLA would otherwise compile another program (`opaque_loop`).
     """
 
     def on_device(share: Array, *arguments: Any) -> Any:
-        @traced_once
+        @inline_jit
         def member(i: Array) -> Any:
             own = [
                 argument if same else jax.tree.map(lambda leaf: leaf[i], argument)
@@ -133,10 +145,10 @@ def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) 
         shapes = jax.eval_shape(member, jnp.int32(0))
         empty = jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), leaf.dtype), shapes)
 
-        def turn(i: Array, done: Any) -> Any:
+        def run_member(i: Array, done: Any) -> Any:
             return jax.tree.map(lambda all_, new: all_.at[i].set(new), done, member(i))
 
-        return jax.lax.fori_loop(jnp.int32(0), share, turn, empty)
+        return opaque_loop(share, run_member, empty)
 
     deal, everywhere = PartitionSpec("members"), PartitionSpec()
     specs = (everywhere, *(everywhere if same else deal for same in shared))
@@ -144,5 +156,5 @@ def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) 
 
 
 def rewards(signals: AnyArray, columns: tuple[int, ...], signs: tuple[float, ...]) -> Array:
-    """A world's signals `[..., K]` as the learner's rewards `[..., M]`; `Order.apply` with the look-up written out."""
+    """Signals `[..., K]` as rewards `[..., M]`: `Order.apply` with the look-up unrolled."""
     return jnp.stack([signals[..., c] if s > 0 else -signals[..., c] for c, s in zip(columns, signs, strict=True)], -1)

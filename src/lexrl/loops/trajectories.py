@@ -1,4 +1,4 @@
-"""What learned policies see, step by step, in fresh episodes: the paths they take."""
+"""Trajectories of learned policies: what they observe, step by step, in fresh episodes."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -8,51 +8,52 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lexrl.loops.evaluation import begin
-from lexrl.loops.population import Population, over_members
+from lexrl.loops.evaluation import begin_episode
+from lexrl.loops.population import Layout, Population, over_members
 from lexrl.types import Algorithm, Env, State
 
 
-class Paths(NamedTuple):
+class Trajectories(NamedTuple):
     """Observations along episodes."""
 
-    seen: np.ndarray
-    """`[members, episodes, T + 1, ...]`: after an episode's end, its last observation again."""
+    observations: np.ndarray
+    """`[members, episodes, T + 1, ...]`: after the end of an episode its last observation is repeated."""
     lengths: np.ndarray
     """`[members, episodes]`: steps."""
 
 
-def paths(population: Population, agents: State, episodes: int) -> Paths:
-    """The first episodes of an evaluation with each member's greedy policy, as they are seen."""
-    seen, lengths = _walk(
+def record_trajectories(population: Population, agents: State, episodes: int) -> Trajectories:
+    """The first episodes of an evaluation with each member's greedy policy."""
+    observations, lengths = _record(
         population.share,
         population.algorithms,
         population.env,
         population.seeds,
         agents,
         episodes=episodes,
-        **population.static,
+        layout=population.layout,
     )
-    return Paths(np.asarray(seen)[: population.size], np.asarray(lengths)[: population.size])
+    return Trajectories(np.asarray(observations)[: population.size], np.asarray(lengths)[: population.size])
 
 
-@partial(jax.jit, static_argnames=("episodes", "per_seed_env", "columns", "signs", "mesh"))
-def _walk(share, algorithms, env, seeds, agents, *, episodes, per_seed_env, columns, signs, mesh):
-    def one(algorithm: Algorithm, env: Env, seed: Array, agent: State) -> Any:
-        def episode(number: Array) -> Any:
-            (world, obs), play = begin(algorithm, env, seed, agent, number, True)
+@partial(jax.jit, static_argnames=("episodes", "layout"))
+def _record(share, algorithms, env, seeds, agents, *, episodes, layout: Layout):
+    def record_member(algorithm: Algorithm, env: Env, seed: Array, agent: State) -> Any:
+        def record(episode: Array) -> Any:
+            (env_state, first), step_env = begin_episode(algorithm, env, seed, agent, episode, True)
 
-            def turn(carry: Any, time: Array) -> Any:
-                world, obs, on = carry
-                answer = play(world, obs, time)
-                after = (answer.state, answer.obs, on & (answer.discount > 0))
-                kept = jax.tree.map(lambda new, old: jnp.where(on, new, old), after, (world, obs, on))
-                return kept, (kept[1], on)
+            def body(carry: Any, time: Array) -> Any:
+                env_state, obs, running = carry
+                step = step_env(env_state, obs, time)
+                after = (step.state, step.obs, running & (step.discount > 0))
+                kept = jax.tree.map(lambda new, old: jnp.where(running, new, old), after, carry)
+                return kept, (kept[1], running)
 
             times = jnp.arange(env.spec.max_episode_steps)
-            _, (later, on) = jax.lax.scan(turn, (world, obs, jnp.bool_(True)), times)
-            return jnp.concatenate([obs[None], later]), on.sum()
+            _, (later, running) = jax.lax.scan(body, (env_state, first, jnp.bool_(True)), times)
+            return jnp.concatenate([first[None], later]), running.sum()
 
-        return jax.lax.map(episode, jnp.arange(episodes))
+        return jax.lax.map(record, jnp.arange(episodes))
 
-    return over_members(one, mesh, (False, not per_seed_env, False, False))(share, algorithms, env, seeds, agents)
+    shared = (False, not layout.per_seed_env, False, False)
+    return over_members(record_member, layout.mesh, shared)(share, algorithms, env, seeds, agents)

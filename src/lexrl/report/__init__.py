@@ -1,1 +1,1 @@
-"""Pictures from plain arrays; nothing here knows how the numbers came about."""
+"""Reports from what runs and experiments left on disk; nothing here knows how the numbers were computed."""

@@ -1,178 +1,160 @@
-"""One page about runs: a single HTML file that needs nothing else, by day and by night, on a desk and on a phone."""
+"""A page of experiments, each a chapter made of sections: a single HTML file that needs nothing else.
 
-import base64
-import html
-import json
-import pathlib
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
-from lexrl import store
-from lexrl.errors import InputError
-from lexrl.report import plots, run_folder, sections, stats
-from lexrl.report.run_folder import Found, ranked
-
-Read = TypeVar("Read")
-STYLE = """
-:root { color-scheme: light dark; --ink: #222; --faint: #777; --paper: #fff; --line: #ddd; --card: #f7f7f5; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8e8e6; --faint: #a0a0a0; --paper: #17181a; --line: #3a3b3d; --card: #212225; }
-  figure img, figure svg { background: #fff; border-radius: 6px; }
-}
-* { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
-  max-width: 62rem; padding: 1rem 1.2rem 4rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 2.6rem; font-size: 1.25rem; }
-.lead, figcaption, small { color: var(--faint); }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: .6rem 0; } th, td { padding: .3rem .9rem .3rem 0; text-align: left; }
-thead th { border-bottom: 1px solid var(--line); font-weight: 600; } td.number { font-variant-numeric: tabular-nums; }
-figure { margin: 1rem 0; } figure img, figure svg { max-width: 100%; height: auto; }
-details { background: var(--card); border-radius: 6px; padding: .6rem .9rem; margin: .8rem 0; }
-pre { overflow-x: auto; font-size: .85rem; margin: .4rem 0; white-space: pre-wrap; overflow-wrap: anywhere; }
+`KINDS` is the only list of the kinds of sections; `add_kind` adds one from another package.
 """
 
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-def page(folder: pathlib.Path) -> str:
-    """Everything in a folder: its experiments, its runs, compared where their orders allow it, and what was solved."""
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {str(folder)!r}; give one with runs in it.")
-    failed: list[str] = []
-    experiments = sections.below(folder)
-    shown = {path for each in experiments for path in sections.runs_of(each)}
-    found = _readable([path for path in run_folder.below(folder) if path.resolve() not in shown], _run, failed)
-    solved = _readable(sorted(path.parent for path in folder.rglob("solution.json")), _solution, failed)
-    if experiments and not found and not solved and not failed:
-        return sections.document("Lexicographic reinforcement learning: the paper's experiments", experiments)
-    if not found and not solved and not experiments:
-        why = f" ({failed[0]})" if failed else ""
-        raise InputError(f"In the folder {str(folder)!r} is no run that could be reported{why}.")
-    title = _text(folder.resolve().name)
-    parts = [
-        f"<p class=lead>{len(found)} runs of lexrl: objectives in order of importance.</p>",
-        *(f"<p><b>Left out:</b> {_text(sentence)}</p>" for sentence in failed),
-        *_comparisons([one for one, _ in found if one.summary is not None]),
-        *(section for _, section in found),
-        *solved,
-    ]
-    if experiments:
-        return sections.document(folder.resolve().name, experiments, "".join(parts), STYLE)
-    return (
-        f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{title}</title>"
-        f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style></head>"
-        f"<body><h1>{title}</h1>{''.join(parts)}</body></html>"
-    )
+from lexrl.errors import InputError
+from lexrl.report import chapter, experiment, markup, palette
+from lexrl.report.checked import Checked, brief
+from lexrl.report.experiment import Experiment
+from lexrl.report.palette import Palette
+from lexrl.report.picture import Picture
+from lexrl.report.sections import claims, curves, front, images, ranking, scaling, table, text
 
 
-def _readable(folders: Sequence[pathlib.Path], read: Callable[[pathlib.Path], Read], failed: list[str]) -> list[Read]:
-    """What can be read of some folders; why others cannot is added to `failed`."""
-    found = []
+@runtime_checkable
+class Kind(Protocol):
+    """A file of `sections`; a section is a NamedTuple with a `kind`, a `name` and a `title`."""
+
+    def read(self, part: Checked) -> Any: ...
+    def write(self, section: Any, folder: pathlib.Path) -> dict[str, Any]: ...
+    def labels(self, section: Any) -> list[str]: ...
+    def html(self, section: Any, styles: Palette) -> str: ...
+    def figure(self, section: Any, styles: Palette) -> Picture | None: ...
+    def rows(self, section: Any) -> list[list[Any]]: ...
+
+
+KINDS: dict[str, Kind] = {
+    "text": text,
+    "curves": curves,
+    "table": table,
+    "ranking": ranking,
+    "scaling": scaling,
+    "front": front,
+    "claims": claims,
+    "images": images,
+}
+
+
+def add_kind(name: str, kind: Kind) -> None:
+    """Add a kind of section, usually a module: `add_kind("histogram", my_package.histogram)`."""
+    if KINDS.get(name, kind) is not kind:
+        raise InputError(f"There is a kind of section called {name!r} already; choose another name.")
+    KINDS[name] = kind
+
+
+class Chapter(NamedTuple):
+    """An experiment and its sections."""
+
+    experiment: Experiment
+    sections: tuple[Any, ...]
+
+    def labels(self) -> list[str]:
+        """What is drawn, in order of appearance."""
+        found = [label for section in self.sections for label in KINDS[section.kind].labels(section)]
+        return list(dict.fromkeys(found))
+
+
+def read(folder: pathlib.Path) -> Chapter:
+    """The experiment in a folder with its sections; those that have data get names for their files."""
+    found = experiment.read(folder)
+    sections, names = [], set()
+    for part in found.sections:
+        kind = part.text("kind")
+        if kind not in KINDS:
+            raise part.error(f"has the unknown kind {brief(kind)}; known are {', '.join(KINDS)}")
+        section = KINDS[kind].read(dataclasses.replace(part, where=f"{part.where} ({kind})"))
+        if KINDS[kind].rows(section):
+            section = section._replace(name=_unused(section.name or section.title or kind, names))
+        sections.append(section)
+    return Chapter(found, tuple(sections))
+
+
+def write(section: Any, folder: pathlib.Path) -> dict[str, Any]:
+    """A section as it goes into `experiment.json`; files that belong to it go to the folder."""
+    return {"kind": section.kind} | KINDS[section.kind].write(section, folder)
+
+
+def document(title: str, folders: Sequence[pathlib.Path], rest: str = "", style: str = "") -> str:
+    """A page of experiments; those that cannot be read are named at the top.
+
+    Args:
+        title: of the page, if it has more than one chapter.
+        folders: each with an `experiment.json`.
+        rest: HTML after the chapters.
+        style: CSS for the rest.
+    """
+    found, failed = [], []
     for folder in folders:
         try:
             found.append(read(folder))
         except InputError as error:
             failed.append(str(error))
-    return found
+    if not found and not rest:
+        raise InputError(failed[0] if failed else "There is no experiment to report.")
+    found.sort(key=lambda each: each.experiment.position)
+    styles = palette.assign([each.labels() for each in found])
+    anchors = _anchors(found)
+    alone = len(found) == 1 and not rest
+    title = found[0].experiment.title if alone else title
+    cover = chapter.cover([each.experiment for each in found])
+    body = [
+        "<div class=book>", _contents(found, anchors), "<main>",
+        "" if alone else f"<header class=cover><h1>{markup.safe(title)}</h1><p class=lead>{cover}</p></header>",
+        *(f"<p class=notice><b>Left out:</b> {markup.rich(sentence)}</p>" for sentence in failed),
+        *(_chapter(*each, styles, "h1" if alone else "h2") for each in zip(found, anchors, strict=True)),
+        rest, "</main></div>", f"<script>{markup.asset('script.js')}</script>",
+    ]  # fmt: skip
+    page = markup.document(title, style + markup.style(), "".join(body))
+    return page.encode(errors="replace").decode()  # JSON may hold lone surrogates, which no file can
 
 
-def _comparisons(finished: Sequence[Found]) -> list[str]:
-    """A table for each order that several runs have."""
-    tables = []
-    for order in dict.fromkeys(one.objectives for one in finished):
-        same = ranked([one for one in finished if one.objectives == order])
-        if len(same) < 2:
-            continue
-        rows = [
-            [
-                str(row.place),
-                _text(row.run.title),
-                *(str(stats.mean(row.run.final[:, i])) for i in range(len(order))),
-                _text(row.verdict),
-            ]
-            for row in same
+def _chapter(found: Chapter, anchor: str, styles: Palette, heading: str) -> str:
+    sections = []
+    for number, section in enumerate(found.sections, 1):
+        head = f"<h3>{markup.safe(section.title)}</h3>" if section.title else ""
+        inside = KINDS[section.kind].html(section, styles)
+        sections.append(f"<section id='{anchor}-{number}'>{head}{inside}</section>")
+    return chapter.html(found.experiment, sections, anchor, heading)
+
+
+def _contents(chapters: Sequence[Chapter], anchors: Sequence[str]) -> str:
+    """Links to all chapters and sections; a sticky column on a wide screen."""
+    items = []
+    for each, anchor in zip(chapters, anchors, strict=True):
+        inner = [
+            f"<li><a href='#{anchor}-{number}'>{markup.safe(section.title)}</a>"
+            for number, section in enumerate(each.sections, 1)
+            if section.title
         ]
-        heads = ["class", "", *(f"{i + 1}. {objective}" for i, objective in enumerate(order)), "against the one above"]
-        tables += [
-            f"<h2>{_text(' > '.join(map(str, order)))}</h2>",
-            "<p>Greedy policies on fresh episodes: mean of the seeds, with its 95 % interval.</p>",
-            _table(heads, rows),
-        ]
-    return tables
-
-
-def _run(folder: pathlib.Path) -> tuple[Found, str]:
-    """A run: what it reached, its curves, an episode if there is a film, and how to repeat it."""
-    one = run_folder.read(folder)
-    parts = [f"<h2 id='{_text(one.path.name)}'>{_text(one.title)}</h2>"]
-    if one.summary is None:
-        parts.append("<p><b>This run is not finished.</b></p>")
-    else:
-        parts.append(_levels(one))
-        parts += [f"<p><b>{_text(sentence)}</b></p>" for sentence in one.summary["stopped"].values()]
-    if (one.path / store.METRICS).is_file():
-        parts.append(_curves(one))
-    for name, caption in (("episode.gif", "An episode."), ("map.png", "What was learned.")):
-        parts.append(_picture(one.path / name, caption))
-    told = {key: one.about.get(key) for key in ("command", "begun", "versions", "commit", "machine")}
-    settings = {key: one.about.get(key) for key in ("algorithm", "world")}
-    seconds = "" if one.summary is None else f", {one.summary['seconds']:g} s"
-    parts.append(
-        f"<details><summary>How to repeat it: {len(one.about['seeds'])} seeds x {one.about['steps']:,} steps{seconds}"
-        f"</summary><pre>{_text(json.dumps(told | settings, indent=1))}</pre></details>"
-    )
-    return one, "".join(parts)
-
-
-def _curves(one: Found) -> str:
-    steps, values = one.curves()
-    drawn = plots.learning_curves(steps, values, [str(objective) for objective in one.objectives], "").svg.decode()
-    drawn = drawn[drawn.index("<svg") :].replace("<svg", f"<svg role=img aria-label='Curves of {_text(one.title)}'", 1)
-    caption = "Per episode while learning: every seed thin, their median thick, their middle half shaded."
-    return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
-
-
-def _levels(one: Found) -> str:
-    rows = []
-    for i, objective in enumerate(one.objectives):
-        values = one.final[:, i]
-        worst, best = sorted((values.min(), values.max()), key=lambda value: objective.sign * value)
-        rows.append([f"{i + 1}. {objective}", str(stats.mean(values)), f"{worst:.4g}", f"{best:.4g}"])
-    return _table(["", "mean of seeds [95 % interval]", "worst seed", "best seed"], rows)
-
-
-def _solution(place: pathlib.Path) -> str:
-    """An exact solution: its returns and its pictures."""
-    path = place / "solution.json"
-    solution = store.read_json(path)
-    store.require(path, solution, {"world": str, "order": str, "gamma": object, "returns": dict, "command": str})
-    store.require(path, solution["returns"], dict.fromkeys(solution["returns"], (int, float)))
-    rows = [[_text(name), f"{value:.6g}"] for name, value in solution["returns"].items()]
-    parts = [
-        f"<h2>{_text(solution['world'])}, solved exactly: {_text(solution['order'])}</h2>",
-        _table(["", f"J, gamma {solution['gamma']}"], rows),
-        _picture(place / "critical-slack.png", "What a slack on the first objective buys of the second, exactly."),
-        _picture(place / "map.png", "The optimum."),
-        f"<details><summary>How to repeat it</summary><pre>{_text(solution['command'])}</pre></details>",
-    ]
-    return "".join(parts)
-
-
-def _picture(path: pathlib.Path, caption: str) -> str:
-    if not path.is_file():
-        return ""
-    kind = path.suffix.removeprefix(".")
-    data = base64.b64encode(path.read_bytes()).decode()
+        inner.append(f"<li><a href='#{anchor}-run'>What was run</a>")
+        items.append(f"<li><a href='#{anchor}'>{markup.safe(each.experiment.title)}</a><ol>{''.join(inner)}</ol>")
     return (
-        f"<figure><img alt='{_text(caption)}' src='data:image/{kind};base64,{data}'>"
-        f"<figcaption>{_text(caption)}</figcaption></figure>"
+        "<nav class=contents aria-label=Contents><details open><summary>Contents</summary>"
+        f"<ol>{''.join(items)}</ol></details></nav>"
     )
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_text(each)}</th>" for each in heads)
-    body = "".join("<tr>" + "".join(f"<td class=number>{each}</td>" for each in row) + "</tr>" for row in rows)
-    return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+def _anchors(chapters: Sequence[Chapter]) -> list[str]:
+    """A name for each chapter, to link to."""
+    names: list[str] = []
+    for each in chapters:
+        base = markup.file_name(f"{each.experiment.name} {each.experiment.size}") or "experiment"
+        names.append(base if base not in names else f"{base}-{len(names) + 1}")
+    return names
 
 
-def _text(given: object) -> str:
-    return html.escape(str(given), quote=True)
+def _unused(wanted: str, names: set[str]) -> str:
+    """A file name that is not among the names yet; it is added to them."""
+    base = markup.file_name(wanted) or "section"
+    number, name = 1, base
+    while name in names:
+        number += 1
+        name = f"{base}-{number}"
+    names.add(name)
+    return name

@@ -1,4 +1,4 @@
-"""Finished runs as a report reads them: from their folders, with plain arrays and nothing that learns."""
+"""Folders of runs as a report reads them: plain arrays, no agents."""
 
 import pathlib
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from lexrl.report import ranking
 from lexrl.report.ranking import Verdict
 
 
-class Objective(NamedTuple):
-    """A signal and its direction, 1 to maximise and -1 to minimise: an order's objective without its tolerance."""
+class Direction(NamedTuple):
+    """A signal and its sign, 1 to maximize and -1 to minimize: an objective without its tolerance."""
 
     name: str
     sign: int
@@ -21,13 +21,13 @@ class Objective(NamedTuple):
         return f"{'max' if self.sign > 0 else 'min'} {self.name}"
 
 
-def objectives(order: Any) -> tuple[Objective, ...]:
-    """What an order is about, the most important first."""
-    return tuple(Objective(one.name, one.sign) for one in order.objectives)
+def objectives(order: Any) -> tuple[Direction, ...]:
+    """The objectives of an order without their tolerances, the most important first."""
+    return tuple(Direction(one.name, one.sign) for one in order.objectives)
 
 
-class Found(NamedTuple):
-    """A run's folder."""
+class RunFolder(NamedTuple):
+    """What the folder of a run holds."""
 
     path: pathlib.Path
     about: dict[str, Any]
@@ -40,9 +40,18 @@ class Found(NamedTuple):
         return str(self.about.get("title") or self.path.name)
 
     @property
-    def objectives(self) -> tuple[Objective, ...]:
+    def objectives(self) -> tuple[Direction, ...]:
         """The most important first."""
-        return tuple(Objective(*each) for each in self.about["objectives"])
+        return tuple(Direction(*each) for each in self.about["objectives"])
+
+    @property
+    def total_timesteps(self) -> int:
+        return self.about["steps"]
+
+    @property
+    def env(self) -> Any:
+        """The environment's name and settings, as JSON."""
+        return self.about.get("world")
 
     @property
     def final(self) -> np.ndarray:
@@ -56,50 +65,52 @@ class Found(NamedTuple):
         return steps, metrics["episode_return"]
 
 
-def read(folder: pathlib.Path) -> Found:
-    """The run of a folder."""
+def read(folder: pathlib.Path) -> RunFolder:
+    """Read the run of a folder."""
     about = store.read_run(folder)
     if not store.is_finished(folder):
-        return Found(folder, about, None)
-    return Found(folder, about, store.read_summary(folder, about["seeds"], [name for name, _ in about["objectives"]]))
+        return RunFolder(folder, about, None)
+    return RunFolder(
+        folder, about, store.read_summary(folder, about["seeds"], [name for name, _ in about["objectives"]])
+    )
 
 
 def below(folder: pathlib.Path) -> list[pathlib.Path]:
-    """All folders of runs in a folder, itself included, in the order of their names."""
+    """All folders of runs in a folder, itself included, sorted by name."""
     return sorted(path.parent for path in folder.rglob(store.RUN))
 
 
-class Placed(NamedTuple):
-    """A run among others of its order."""
+class RankedRun(NamedTuple):
+    """A run among others with the same order."""
 
-    run: Found
-    place: int
-    """Its class, from 1: runs of one class are not told apart by their seeds."""
+    run: RunFolder
+    rank: int
+    """Its class, from 1: the seeds do not distinguish the runs of one class."""
     verdict: str
-    """Against the run above it."""
+    """Compared with the run above it."""
 
 
-def ranked(found: Sequence[Found]) -> list[Placed]:
-    """Finished runs of one order, the best first."""
+def rank_runs(found: Sequence[RunFolder]) -> list[RankedRun]:
+    """Finished runs with the same order, the best first."""
     objectives = found[0].objectives
-    result = ranking.ranking([one.final for one in found], [one.sign for one in objectives])
-    rows: list[Placed] = []
+    result = ranking.rank([one.final for one in found], [one.sign for one in objectives])
+    rows: list[RankedRun] = []
     above = None
-    for place, members in enumerate(result.classes, 1):
+    for rank, members in enumerate(result.classes, 1):
         for i in members:
-            verdict = "" if above is None else _told(result.verdicts[i][above], objectives)
-            rows.append(Placed(found[i], place, verdict))
+            verdict = "" if above is None else _in_words(result.verdicts[i][above], objectives)
+            rows.append(RankedRun(found[i], rank, verdict))
             above = i
     return rows
 
 
-def _told(verdict: Verdict, objectives: Sequence[Objective]) -> str:
-    """A verdict on a run against the one above it, in words."""
+def _in_words(verdict: Verdict, objectives: Sequence[Direction]) -> str:
+    """The verdict on a run compared with the one above it."""
     if np.isnan(verdict.over):
-        return "one seed alone tells nothing"
+        return "not comparable with one seed"
     if verdict.winner and verdict.by is not None:
-        word, chance = ("better", verdict.over) if verdict.winner > 0 else ("worse", verdict.under)
-        return f"{word} {objectives[verdict.by].name}: {chance:.0%} sure"
+        word, probability = ("better", verdict.over) if verdict.winner > 0 else ("worse", verdict.under)
+        return f"{word} {objectives[verdict.by].name}: {probability:.0%} sure"
     if verdict.equal > 0.95:
         return "equal"
-    return f"not told apart: better with {verdict.over:.0%}"
+    return f"undecided: better with probability {verdict.over:.0%}"

@@ -1,7 +1,7 @@
-"""Numbers over seeds, with how sure they are. Values that are not finite are left out everywhere.
+"""Statistics over seeds, with their confidence intervals. Values that are not finite are left out everywhere.
 
-`mean` and `difference` have Student's and Welch's intervals. The interquartile mean, which a few seeds that went wrong
-do not move, has the bootstrap's, with quantiles mended for few seeds: see `limits`.
+`mean` and `difference` have Student's and Welch's intervals. The interquartile mean, which is robust to a few failed
+seeds, has a bootstrap interval, with quantiles corrected for few seeds: see `limits`.
 """
 
 import math
@@ -12,31 +12,31 @@ import numpy as np
 from scipy import special
 
 from lexrl.errors import InputError
-from lexrl.report.form import shown
+from lexrl.report.numbers import format_value
 
 RESAMPLES = 4000
-"""Enough that the interval's ends are the seeds' and not chance's."""
+"""So many that the interval's ends hardly depend on the random numbers."""
 
 AnyArray = np.ndarray | np.float64
 """An array, or one number."""
 
 FEW = 5
-"""Below so many values even the whole range of the resamples covers less than 95 %."""
+"""With fewer values even the whole range of the resamples covers less than 95 %."""
 
 
 class Interval(NamedTuple):
-    """A number for the middle of some values, and its 95 % interval."""
+    """An estimate and its 95 % interval."""
 
     middle: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        """As many digits as the interval lets one believe: two of half its width, and four at most; ones are kept."""
+        """With the digits that the interval justifies: two of half its width, at most four; integer digits are kept."""
         if not np.isfinite(self.middle):
             return "none"
         if not np.isfinite(self.low):
-            return shown(self.middle)
+            return format_value(self.middle)
         largest = max(self, key=abs)
         places = _places(largest, 4)
         if self.high > self.low:
@@ -48,12 +48,12 @@ class Interval(NamedTuple):
 
 
 def _places(size: float, digits: int) -> int:
-    """Places after the point that show so many digits of a number; negative: zeros before it."""
+    """Decimal places that show so many digits of a number; negative to round before the point."""
     return digits - 1 - math.floor(math.log10(abs(size))) if size else 0
 
 
 def _rounded(value: float, places: int) -> str:
-    rounded = round(float(value), places) + 0.0  # there is no -0
+    rounded = round(float(value), places) + 0.0  # turns -0 into 0
     return f"{rounded:,.0f}" if rounded.is_integer() else f"{rounded:,.{places}f}"
 
 
@@ -66,7 +66,7 @@ class Band(NamedTuple):
 
 
 def mean(values: np.ndarray) -> Interval:
-    """The mean of independent values with Student's interval; NaNs are left out, and one value alone has none."""
+    """The mean of independent values with Student's interval; a single value has no interval."""
     known = np.asarray(values, float)
     known = known[np.isfinite(known)]
     n = len(known)
@@ -80,7 +80,7 @@ def mean(values: np.ndarray) -> Interval:
 
 
 def difference(first: np.ndarray, second: np.ndarray) -> Interval:
-    """The difference of two means, first less second, with Welch's interval."""
+    """The difference of two means, first minus second, with Welch's interval."""
     a, b = (np.asarray(each, float)[np.isfinite(each)] for each in (first, second))
     if min(len(a), len(b)) < 2:
         gap = float(a.mean() - b.mean()) if len(a) and len(b) else np.nan
@@ -99,14 +99,14 @@ def iqm(values: np.ndarray, axis: int = -1) -> AnyArray:
 
         sum_i w_i x_i      w_i = length of [i, i + 1] inside [n / 4, 3 n / 4] / (n / 2)      i = 0 .. n - 1
 
-    so that a value which the edge of a quarter cuts counts by its part inside. No values at all give NaN.
+    so that a value on the edge of a quarter counts in part. Without values it is NaN.
     """
     rows = np.moveaxis(np.asarray(values, float), axis, -1)
     if rows.shape[-1] == 0:
         return np.full(rows.shape[:-1], np.nan)[()]
     known = np.isfinite(rows)
     rows, n = np.sort(np.where(known, rows, np.nan), axis=-1), known.sum(axis=-1, keepdims=True)
-    # From the median, so that equal values give just that value, and an outlier does not cost the others their digits.
+    # Relative to the median, so that equal values give exactly that value, and an outlier costs no precision.
     origin = np.take_along_axis(rows, n // 2, axis=-1)
     weights = _weights(n, rows.shape[-1])
     middle = origin[..., 0] + np.where(weights > 0, weights * (rows - origin), 0.0).sum(axis=-1)
@@ -119,10 +119,10 @@ def bootstrap(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval:
-    """A statistic of all values together, with the interval that resampling within each stratum gives it.
+    """A statistic of all values together, with its interval from resampling within each stratum.
 
-    The same values in any order give the same interval. A stratum of one value says nothing of its spread, and so there
-    is no interval then.
+    The interval does not depend on the order of the values. There is none if a stratum has a single value, since its
+    variance is then unknown.
 
     Args:
         strata: one array of independent values for each task: its seeds.
@@ -151,7 +151,7 @@ def bootstrap(
 
 def band(values: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Band:
     """The interquartile mean over seeds at each point of a curve `[points, seeds]`, with its interval as `bootstrap`
-    has it. The interval is for each point alone: a curve as a whole leaves its band more often.
+    has it. The interval is for each point separately: the curve as a whole leaves its band more often.
     """
     if np.ndim(values) != 2 or np.shape(values)[1] == 0:
         raise InputError(f"The values have the shape {np.shape(values)}; a band needs [points, seeds].")
@@ -163,8 +163,8 @@ def band(values: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Band:
     for n in np.unique(counts[counts > 1]).tolist():
         here = counts == n
         drawn = np.sort(np.random.default_rng(seed).integers(0, n, (resamples, n)), axis=-1)
-        # Sorted places in sorted values are a sorted resample, so that each value's weight in it is known beforehand,
-        # and one product of matrices does for all points.
+        # Sorted indices into sorted values are a sorted resample, so that the weight of each value in it is known, and
+        # one matrix product serves all points.
         flat = (drawn + n * np.arange(resamples)[:, None]).ravel()
         share = np.bincount(flat, np.tile(_weights(n, n), resamples), resamples * n).reshape(resamples, n)
         origin = rows[here, n // 2, None]
@@ -176,13 +176,13 @@ def limits(middle: AnyArray, resampled: np.ndarray, sizes: Sequence[int]) -> tup
     """The 95 % interval of a statistic `[...]` from its resamples `[..., R]`, drawn within strata of these sizes.
 
     The plain interval, the resamples' quantiles 2.5 % and 97.5 %, is too narrow: with `n` values in `k` strata the
-    resamples spread too little by `sqrt((n - k) / n)`, and how much they spread is itself only estimated. So it reaches
+    standard deviation of the resamples is too small by `sqrt((n - k) / n)`, and itself only an estimate. So it extends
 
         r = t(n - k) sqrt(n / (n - k))
 
     standard errors instead of 1.96, with Student's 97.5 % point `t`: the quantiles are those at `Phi(-r)` and `Phi(r)`.
-    Where a stratum has fewer than 5 values the resamples do not reach so far, and the plain interval is stretched about
-    the statistic by `r / 1.96`.
+    If a stratum has fewer than 5 values the resamples do not extend so far, and the plain interval is scaled around the
+    statistic by `r / 1.96`.
 
     Measured (`benchmarks/intervals.py`) for the interquartile mean, in per cent, with the plain interval's coverage in
     brackets:
@@ -193,20 +193,20 @@ def limits(middle: AnyArray, resampled: np.ndarray, sizes: Sequence[int]) -> tup
         N(0, 0.1) or N(1, 0.1), 7 to 3    87 (68)    88 (84)    96 (92)    95 (95)
         0 or 1, 7 to 3                    65 (64)    83 (80)    97 (84)    92 (91)
 
-    The last line is bad where all of few seeds are often the same, which shows no spread. In 5 strata of 3, 5, 10
+    The last line is bad where a few seeds are often all the same, which shows no variance. In 5 strata of 3, 5, 10
     values: normal 96, 95, 95, lognormal 96, 95, 95, mixture 91, 94, 94.
     """
     n, freedom = sum(sizes), sum(sizes) - len(sizes)
     reach = special.stdtrit(freedom, 0.975) * np.sqrt(n / freedom)
     plain = special.ndtri(0.975)
     few = min(sizes) < FEW
-    level, stretch = (special.ndtr(-plain), reach / plain) if few else (special.ndtr(-reach), 1.0)
-    low, high = middle + stretch * (np.quantile(resampled, [level, 1 - level], axis=-1) - middle)
+    tail, stretch = (special.ndtr(-plain), reach / plain) if few else (special.ndtr(-reach), 1.0)
+    low, high = middle + stretch * (np.quantile(resampled, [tail, 1 - tail], axis=-1) - middle)
     return np.minimum(low, middle), np.maximum(high, middle)
 
 
 def _weights(n: np.ndarray | int, size: int) -> np.ndarray:
-    """What each of the first `n` of sorted values `[..., size]` counts in their interquartile mean."""
+    """The weight of each of the first `n` of sorted values `[..., size]` in their interquartile mean."""
     place = np.arange(size)
     inside = np.minimum(place + 1, 0.75 * n) - np.maximum(place, 0.25 * n)
     return np.clip(inside, 0.0, 1.0) / np.maximum(0.5 * n, 0.5)

@@ -2,21 +2,18 @@
 
 import contextlib
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from lexrl.envs import batched, registration
-from lexrl.envs.cost_aware import CostAwareObservation
-from lexrl.envs.crowd import BatchedEnv
-from lexrl.envs.gym import Environments, GymEnv
+from lexrl.envs import batched
+from lexrl.envs.gym import GymEnv
 from lexrl.errors import InputError
 from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
 from lexrl.runs.policy import Policy
-from lexrl.types import Spec
+from lexrl.types import BatchedEnv, EnvSpec, Renderable, unwrapped
 
 
 class Seen(NamedTuple):
@@ -37,46 +34,36 @@ def episode(policy: Policy, world: Any, number: int = 0) -> Seen:
 
 def pace(world: Any) -> float:
     """Pictures a second that suit a world."""
-    if isinstance(world, GymEnv):
-        with contextlib.closing(world.make()) as env:
-            return float(env.metadata.get("render_fps") or 30)
-    name = type(world.world if isinstance(world, CostAwareObservation) else world).__name__
-    return float(getattr(registration, name).metadata["render_fps"]) if hasattr(registration, name) else 30.0
+    inner = unwrapped(world)
+    return float(inner.render_fps) if isinstance(inner, GymEnv | Renderable) else 30.0
 
 
 def _drawn(world: Any) -> tuple[BatchedEnv, Callable[[], np.ndarray]]:
     """A world alone, and what gives a picture of where it is."""
     if isinstance(world, GymEnv):
         try:
-            env = world.make(render_mode="rgb_array")
+            envs = world.batched(1, render_mode="rgb_array")
         except TypeError as error:
             raise InputError(f"The environment cannot be made with render_mode='rgb_array': {error}.") from None
-        return Environments(world.face, [env]), partial(_frame, env)
-    if not hasattr(world, "render"):
+        return envs, envs.render
+    if not isinstance(unwrapped(world), Renderable):
         raise InputError(f"{type(world).__name__} cannot be drawn: it has no render(state) that gives a picture.")
-    crowd = batched.Compiled(world)
+    crowd = batched.CompiledEnvs(world)
     return crowd, lambda: np.asarray(world.render(jax.tree.map(lambda leaf: leaf[0], crowd.state)))
 
 
-def _played(policy: Policy, spec: Spec, crowd: BatchedEnv, show: Callable[[], np.ndarray], number: int) -> Seen:
+def _played(policy: Policy, spec: EnvSpec, crowd: BatchedEnv, show: Callable[[], np.ndarray], number: int) -> Seen:
     """One episode, with the keys of the evaluation's."""
     policy = policy.begun(number)
     purposes = (Purpose.EVALUATE_RESET, Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP)
     reset, act, step = (keys.stream(policy.seed, purpose, number) for purpose in purposes)
     obs = crowd.reset(np.array([True]), lambda: reset[None])
-    frames, total = [show()], np.zeros(len(spec.objectives))
+    frames, total = [show()], np.zeros(len(spec.signals))
     for time in range(spec.max_episode_steps):
         action = policy.act(obs[0], keys.at(act, time))
         answers = crowd.step(action[None], lambda time=time: keys.at(step, time)[None])
         obs, total = answers.obs, total + answers.signals[0]
         frames.append(show())
-        if answers.discount[0] == 0 or answers.cut[0]:
+        if answers.discount[0] == 0 or answers.truncated[0]:
             break
-    return Seen(frames, total[policy.order.columns(spec.objectives)])
-
-
-def _frame(env: Any) -> np.ndarray:
-    frame = env.render()
-    if not isinstance(frame, np.ndarray) or frame.ndim != 3:
-        raise InputError("The environment gives no pictures when it is made with render_mode='rgb_array'.")
-    return frame.astype(np.uint8)
+    return Seen(frames, total[policy.order.columns(spec.signals)])

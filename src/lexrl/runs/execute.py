@@ -7,8 +7,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from lexrl.loops import compiled, host
-from lexrl.loops.compiled import TrainState
+from lexrl.backend import ensure_configured
+from lexrl.loops import compiled, faults, host
+from lexrl.loops.chunks import Chunk, TrainState
 from lexrl.loops.population import Population
 from lexrl.runs import trees
 from lexrl.runs.plan import Run, on_host
@@ -27,6 +28,7 @@ class Standing(NamedTuple):
 
 def stream_run(run: Run, standing: Standing | None = None) -> Iterator[Result]:
     """Execute a run, or go on from where it stands, with a result after each part; at least one."""
+    ensure_configured()
     begun = time.monotonic()
     population = run.population()
     points = [] if standing is None else list(standing.steps)
@@ -50,7 +52,7 @@ def stream_run(run: Run, standing: Standing | None = None) -> Iterator[Result]:
         yield result(chunk.train_states, chunk.faults)
     if nothing and standing is not None:  # all parts had been done
         fault = jax.tree.map(np.asarray, standing.train_states.fault)
-        yield result(standing.train_states, compiled.complaints(fault, run.seeds, run.order))
+        yield result(standing.train_states, faults.sentences(fault, run.seeds, run.order))
 
 
 def initial_train_states(run: Run, population: Population) -> TrainState:
@@ -58,7 +60,7 @@ def initial_train_states(run: Run, population: Population) -> TrainState:
     return host.start(population, run.env) if on_host(run.env) else compiled.start(population)
 
 
-def advance(run: Run, population: Population, train_states: TrainState) -> Iterator[compiled.Chunk]:
+def advance(run: Run, population: Population, train_states: TrainState) -> Iterator[Chunk]:
     if on_host(run.env):
         return host.advance(population, run.env, train_states, run.total_timesteps, num_log_points=run.num_log_points)
     return compiled.advance(population, train_states, run.total_timesteps, num_log_points=run.num_log_points)

@@ -9,8 +9,8 @@ import equinox as eqx
 import jax
 
 from lexrl import presets
-from lexrl.envs import checker, named
-from lexrl.envs.cost_aware import CostAwareObservation, so_far
+from lexrl.envs import as_env, checker
+from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.loops import keys
@@ -59,7 +59,7 @@ def plan(
     learner, env, order, many = _unnamed(algorithm, env, order, total_timesteps)
     env = shown_so_far(learner, env)
     world = env.one(0) if isinstance(env, PerSeed) else env
-    order = as_order(order, world.spec.objectives)
+    order = as_order(order, world.spec.signals)
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not all(seed == int(seed) for seed in chosen):
         raise InputError(f"The seeds {list(chosen)} must be whole numbers.")
@@ -71,7 +71,7 @@ def plan(
     each = [with_order(one, order) for one in (learner if several else [learner])]
     # What does not fit is said now, before anything is compiled or written.
     if not on_host(world):
-        checker.check_env(world, keys.stream(0, Purpose.STEP))
+        checker.check_env(world)
     for one in each:
         jax.eval_shape(partial(one.init, order.spec(world.spec)), keys.stream(0, Purpose.INIT))
     return Run(each if several else each[0], env, order, tuple(map(int, chosen)), int(many), num_log_points)
@@ -80,14 +80,14 @@ def plan(
 def _unnamed(algorithm: Any, env: Any, order: Any, steps: Any) -> tuple[Any, Any, Any, Any]:
     """Names as what they stand for. An algorithm's name stands for its tuned settings on the world that is named."""
     if not isinstance(algorithm, str):
-        return algorithm, named.world(env) if isinstance(env, str) else env, order, STEPS if steps is None else steps
+        return algorithm, as_env(env), order, STEPS if steps is None else steps
     if not isinstance(env, str):
         raise InputError(
             f"The algorithm {algorithm!r} is only named, which means its tuned settings, and those belong to a world "
             "that is named, too, as in lexrl.train('lppo', 'cart-safe'); else give one, as in lexrl.LPPO()."
         )
     found = presets.preset(algorithm, env)
-    world = named.world(env, **found.world)
+    world = as_env(env, **found.world)
     return found.algorithm, world, order or found.order, found.steps if steps is None else steps
 
 
@@ -97,8 +97,8 @@ def shown_so_far(algorithm: Any, env: Any) -> Any:
     world = env.one(0) if isinstance(env, PerSeed) else env
     if not limits or isinstance(world, CostAwareObservation):
         return env
-    shown = so_far(world, limits)
-    return PerSeed(dataclasses.replace(shown, world=env.stacked), env.count) if isinstance(env, PerSeed) else shown
+    shown = CostAwareObservation.wrap(world, limits)
+    return PerSeed(dataclasses.replace(shown, env=env.stacked), env.count) if isinstance(env, PerSeed) else shown
 
 
 def with_order(algorithm: Any, order: Order) -> Any:

@@ -15,7 +15,7 @@ from jax import Array
 from lexrl import replay, store
 from lexrl.errors import InputError
 from lexrl.loops import keys
-from lexrl.loops.evaluation import begun
+from lexrl.loops.evaluation import draw_component
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import number
 from lexrl.order import Order, parse
@@ -71,7 +71,7 @@ class Policy:
         """The policy that plays an episode of a given number: of a mixture, one part is drawn for it."""
         if not hasattr(self.algorithm, "begin"):
             return self
-        return dataclasses.replace(self, state=begun(self._numbers, self.state, np.uint32(self.seed), episode))
+        return dataclasses.replace(self, state=draw_component(self._numbers, self.state, np.uint32(self.seed), episode))
 
     def act(self, observation: Any, key: Array) -> np.ndarray:
         """The greedy action with a key of one's own: where several actions are as good, it picks among them."""

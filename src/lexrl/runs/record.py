@@ -20,8 +20,9 @@ import numpy as np
 
 import lexrl
 from lexrl import store
-from lexrl.loops.compiled import Fault, TrainState
+from lexrl.loops.chunks import TrainState
 from lexrl.loops.evaluation import Evaluation
+from lexrl.loops.faults import Fault
 from lexrl.order import Order
 from lexrl.report.run_folder import objectives
 from lexrl.runs import codec, trees

@@ -12,9 +12,8 @@ import numpy as np
 
 from lexrl import exact, lex, replay
 from lexrl.errors import InputError
-from lexrl.loops import host_evaluation
-from lexrl.loops.compiled import TrainState
-from lexrl.loops.evaluation import Evaluation, evaluate
+from lexrl.loops.chunks import TrainState
+from lexrl.loops.evaluation import Evaluation, evaluate, evaluate_on_host
 from lexrl.loops.population import Population
 from lexrl.momdp import MOMDP
 from lexrl.report.run_folder import objectives
@@ -71,7 +70,7 @@ class Result:
     ) -> Evaluation:
         """Play fresh episodes with every seed's policy."""
         if on_host(self.run.env):
-            return host_evaluation.evaluate(
+            return evaluate_on_host(
                 self.population, self.run.env, self.train_states.agent, episodes=episodes, gamma=gamma, greedy=greedy
             )
         return evaluate(self.population, self.train_states.agent, episodes=episodes, gamma=gamma, greedy=greedy)
@@ -97,10 +96,10 @@ class Result:
 
     def plot(self, title: str | None = None) -> Any:
         """The learning curves: a notebook shows them, `.save("curves.svg")` keeps them, `.figure` is matplotlib's."""
-        from lexrl.report import plots  # matplotlib takes its time to import
+        from lexrl.report import learning_curves  # matplotlib takes its time to import
 
         names = [str(objective) for objective in objectives(self.run.order)]
-        return plots.learning_curves(
+        return learning_curves.draw(
             self.steps, self.metrics["episode_return"], names, str(self.run) if title is None else title
         )
 

@@ -1,31 +1,40 @@
-"""Do the theorems cover this? Every condition, with the number behind the verdict.
+"""Which theorems cover an algorithm on an environment: every condition, with the number behind the verdict.
 
-A verdict is *holds*, *fails*, or *unknown* (cannot be known here). "Fails" does not mean that the algorithm will not
-work: constant rates are the practical default, and no theorem covers them.
+A verdict is *holds*, *fails*, or *unknown* (it cannot be decided from what is known). "Fails" does not mean that the
+algorithm will not work: constant learning rates are the practical default, and no theorem covers them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from lexrl.algorithms import LA2C, LDQN, LPPO, Tabular
+from lexrl import algorithms
 from lexrl.errors import InputError
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-from lexrl.theory import policies, values
+from lexrl.theory import corollary_1, corollary_2, values
 from lexrl.theory.conditions import Condition, Guarantee, Verdict
 
 __all__ = ["Condition", "Guarantee", "Verdict", "check"]
 
+GUARANTEES: dict[type, Callable[[Any, Any, Order], tuple[Guarantee, ...]]] = {
+    algorithms.Tabular: values.guarantees,
+    algorithms.LDQN: values.of_network,
+    algorithms.LA2C: corollary_1.of_la2c,
+    algorithms.LA2CSecondOrder: corollary_1.of_la2c,
+    algorithms.LA2CAverageReward: corollary_1.of_la2c,
+    algorithms.LPPO: corollary_2.of_lppo,
+    algorithms.LPPOSecondOrder: corollary_2.of_lppo,
+    algorithms.LPPOAverageReward: corollary_2.of_lppo,
+    algorithms.LPPOQCritic: corollary_2.of_lppo,
+}
+"""The theorems about each algorithm, by its class."""
 
-def check(algorithm: Any, world: Any, order: Order | str | None = None) -> tuple[Guarantee, ...]:
-    """The theorems that speak of an algorithm, with each condition checked on a world or a finite MOMDP."""
-    if not isinstance(algorithm, Tabular | LDQN | LA2C | LPPO):
-        raise InputError(
-            f"There is no theorem here for {type(algorithm).__name__}; "
-            "tabular learners, LDQN, LA2C and LPPO can be checked."
-        )
-    order = as_order(order, world.objectives if isinstance(world, MOMDP) else world.spec.objectives)
-    if isinstance(algorithm, Tabular):
-        return values.guarantees(algorithm, world, order)
-    if isinstance(algorithm, LDQN):
-        return values.of_network(algorithm, world)
-    return policies.guarantees(algorithm, world, order)
+
+def check(algorithm: Any, env: Any, order: Order | str | None = None) -> tuple[Guarantee, ...]:
+    """The theorems about an algorithm, with each condition checked on an environment or a finite MOMDP."""
+    guarantees = GUARANTEES.get(type(algorithm))
+    if guarantees is None:
+        known = ", ".join(kind.__name__ for kind in GUARANTEES)
+        raise InputError(f"There is no theorem about {type(algorithm).__name__} here; there are some about {known}.")
+    order = as_order(order, env.signals if isinstance(env, MOMDP) else env.spec.signals)
+    return guarantees(algorithm, env, order)

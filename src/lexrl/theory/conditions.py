@@ -1,10 +1,11 @@
-"""What is said of a theorem: its conditions, each with a verdict and the number behind it."""
+"""The verdict on a theorem: its conditions, each with a verdict and the number behind it."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from lexrl.envs import FiniteEnv
 from lexrl.momdp import MOMDP
 from lexrl.types import Discrete
 
@@ -43,22 +44,22 @@ def weakest(conditions: Iterable[Condition]) -> Verdict:
     return "fails" if "fails" in verdicts else "unknown" if "unknown" in verdicts else "holds"
 
 
-def finite(world: Any, process: MOMDP | None) -> Condition:
+def finite(env: Any, process: MOMDP | None) -> Condition:
     """Are states and actions finite?"""
     text = "states and actions are finite"
     if process is not None:
         return Condition(text, "holds", f"{process.n_states} states, {process.n_actions} actions")
-    finite = isinstance(world.spec.observation_space, Discrete) and isinstance(world.spec.action_space, Discrete)
-    return Condition(text, "holds" if finite else "fails", f"{world.spec.observation}, {world.spec.action}")
+    finite = isinstance(env.spec.observation_space, Discrete) and isinstance(env.spec.action_space, Discrete)
+    return Condition(text, "holds" if finite else "fails", f"{env.spec.observation_space}, {env.spec.action_space}")
 
 
-def bounded(world: Any, process: MOMDP | None) -> Condition:
+def bounded(env: Any, process: MOMDP | None) -> Condition:
     """Are rewards bounded?"""
     text = "rewards are bounded"
     if process is None:
-        return Condition(text, "unknown", "the world does not say")
+        return Condition(text, "unknown", "the environment does not say")
     largest = f"at most {np.abs(process.outcome_rewards).max():.4g}"
-    if float(getattr(world, "noise", 0.0)) > 0:
+    if isinstance(env, FiniteEnv) and float(env.reward_noise) > 0:
         noise = f"{largest}, but Gaussian noise is unbounded (its variance is finite, which is what the proof uses)"
         return Condition(text, "fails", noise)
     return Condition(text, "holds", largest)

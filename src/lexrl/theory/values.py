@@ -1,4 +1,4 @@
-"""Learners of values: Theorem 1 (and 2, for Double Q-learning) and Proposition 1."""
+"""Value-based algorithms: Theorem 1 (and 2, for Double Q-learning) and Proposition 1."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,26 +15,26 @@ from lexrl.theory.conditions import Condition, Guarantee, Verdict, bounded, fini
 from lexrl.types import Discrete
 
 _PROMISE = "the policy converges to a lexicographically optimal one"
-_GREEDY = "the bandit becomes greedy"
+_GREEDY = "exploration becomes greedy"
 _FAR = 10**9
 """Where the limit of a tolerance in time is read off."""
 
 
-def guarantees(algorithm: Tabular, world: Any, order: Order) -> tuple[Guarantee, ...]:
-    """Theorem 1 or 2, and Proposition 1, for a tabular learner."""
+def guarantees(algorithm: Tabular, env: Any, order: Order) -> tuple[Guarantee, ...]:
+    """Theorem 1 or 2, and Proposition 1, for a tabular algorithm."""
     given = order.tolerances(algorithm.tolerance)
-    process = _process(world, algorithm, order)
-    length = None if isinstance(world, MOMDP) else world.spec.max_episode_steps
+    process = _process(env, algorithm, order)
+    length = None if isinstance(env, MOMDP) else env.spec.max_episode_steps
     rates = _rates(algorithm, process, length)
-    common = (finite(world, process), bounded(world, process), _discounts(process), *rates)
+    common = (finite(env, process), bounded(env, process), _discounts(process), *rates)
     if process is not None and (process.gamma == 1).any() and process.never_ending().any():
         process = None  # no values exist that tolerances could be held against
     return (_convergence(algorithm, process, given, common), _proposition(algorithm, process, given, common))
 
 
-def of_network(algorithm: LDQN, world: Any) -> tuple[Guarantee, ...]:
-    """Theorem 1 for a Q-network: it speaks of tables, each entry of which moves by itself."""
-    seen = Discrete(world.n_states) if isinstance(world, MOMDP) else world.spec.observation_space
+def of_network(algorithm: LDQN, env: Any, order: Order) -> tuple[Guarantee, ...]:
+    """Theorem 1 for a Q-network: it is about tables, each entry of which is updated separately."""
+    seen = Discrete(env.n_states) if isinstance(env, MOMDP) else env.spec.observation_space
     parts = [
         *([f"hidden layers of {algorithm.hidden_sizes}"] if algorithm.hidden_sizes else []),
         *(["biases"] if algorithm.use_bias else []),
@@ -74,29 +74,37 @@ def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerance
     covered = algorithm.rule != "double-q" and (
         algorithm.rule != "q-learning" or isinstance(algorithm.exploration, EpsilonGreedy)
     )
-    bandit = type(algorithm.exploration).__name__
+    exploration = type(algorithm.exploration).__name__
     rule = Condition(
-        "a rule and a bandit the proposition speaks of", "holds" if covered else "fails", f"{algorithm.rule}, {bandit}"
+        "an update rule and an exploration that the proposition covers",
+        "holds" if covered else "fails",
+        f"{algorithm.rule}, {exploration}",
     )
     taus = None if process is None else _limits(given, process)
     if process is None or taus is None or (process.gamma == 1).any():
         promise = "J_i falls short of the optimum by at most tau_i / (1 - gamma_i), for the first two objectives"
     else:
         bounds = [
-            f"{name} by at most {taus[i] / (1 - process.gamma[i]):.4g}" for i, name in enumerate(process.objectives[:2])
+            f"{name} by at most {taus[i] / (1 - process.gamma[i]):.4g}" for i, name in enumerate(process.signals[:2])
         ]
         promise = f"returns fall short of the optimum: {', '.join(bounds)} (tau / (1 - gamma))"
     order = _update_tolerance_smaller(algorithm, given, process)
     return Guarantee("Proposition 1", promise, (*common, _greedy_in_the_limit(algorithm), rule, order))
 
 
-def _process(world: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
-    if isinstance(world, MOMDP):
-        return world.ordered(order)
-    if not hasattr(world, "momdp") or not isinstance(world.spec.observation_space, Discrete):
+def _process(env: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
+    if isinstance(env, MOMDP):
+        return env.ordered(order)
+    if not hasattr(env, "momdp") or not isinstance(env.spec.observation_space, Discrete):
         return None
-    validation.require_lengths(algorithm, len(order.objectives))
-    return world.momdp(order.discounts(algorithm.gamma, world.spec.objectives)).ordered(order)
+    validation.require_per_objective(
+        len(order.objectives),
+        gamma=algorithm.gamma,
+        initial_q=algorithm.initial_q,
+        tolerance=algorithm.tolerance,
+        update_tolerance=algorithm.update_tolerance,
+    )
+    return env.momdp(order.discounts(algorithm.gamma, env.spec.signals)).ordered(order)
 
 
 def _discounts(process: MOMDP | None) -> Condition:
@@ -108,16 +116,16 @@ def _discounts(process: MOMDP | None) -> Condition:
         return Condition(text, "holds", f"gamma is at most {largest:g}")
     stuck = int(process.never_ending().sum())
     if stuck:
-        return Condition(text, "fails", f"gamma is 1, and from {stuck} states a policy can go on for ever")
+        return Condition(text, "fails", f"gamma is 1, and from {stuck} states a policy can go on forever")
     return Condition(text, "holds", "gamma is 1, and every policy ends")
 
 
 def _rates(algorithm: Tabular, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
     alpha = _robbins_monro(algorithm.alpha)
-    text = "every action is tried for ever in every state"
+    text = "every action is taken infinitely often in every state"
     rate = _exploration(algorithm)
     if not isinstance(algorithm.exploration, EpsilonGreedy):
-        return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as the values let it")
+        return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as values allow")
     if not _sum_diverges(rate):
         return alpha, Condition(text, "fails", f"the sum of epsilon = {rate} converges")
     if process is None:
@@ -175,8 +183,8 @@ def _against(
         return Condition(text, "unknown", "the action values are not known")
     taus = _limits(tolerances, process)
     if taus is None:
-        return Condition(text, "unknown", "the tolerance follows the learner's estimates")
-    each = list(zip(process.objectives, taus, bounds(process), strict=True))
+        return Condition(text, "unknown", "the tolerance follows the algorithm's estimates")
+    each = list(zip(process.signals, taus, bounds(process), strict=True))
     shown = [f"{one}: {tau:.3g} against {unbounded if np.isinf(bound) else f'{bound:.3g}'}" for one, tau, bound in each]
     holds = all(0 < tau < bound for _, tau, bound in each)
     return Condition(text, "holds" if holds else otherwise, "; ".join(shown))
@@ -192,11 +200,11 @@ def _update_tolerance_smaller(algorithm: Tabular, given: tol.Tolerances, process
         return Condition(text, "holds", "they are the same")
     if process is None:
         return Condition(text, "unknown", "the action values are not known")
-    bandit, update = _limits(given, process), _limits(algorithm.update_tolerance, process)
-    if bandit is None or update is None:
-        return Condition(text, "unknown", "a tolerance follows the learner's estimates")
-    shown = "; ".join(f"{a:.3g} against {b:.3g}" for a, b in zip(update, bandit, strict=True))
-    return Condition(text, "holds" if (update <= bandit).all() else "fails", shown)
+    behavior, update = _limits(given, process), _limits(algorithm.update_tolerance, process)
+    if behavior is None or update is None:
+        return Condition(text, "unknown", "a tolerance follows the algorithm's estimates")
+    shown = "; ".join(f"{a:.3g} against {b:.3g}" for a, b in zip(update, behavior, strict=True))
+    return Condition(text, "holds" if (update <= behavior).all() else "fails", shown)
 
 
 class _Late(tol.Tolerance):
@@ -209,7 +217,7 @@ class _Late(tol.Tolerance):
 
 
 def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
-    """The largest tolerance over all states, per objective, as time goes on; None where only a learner could tell."""
+    """The largest tolerance over all states, per objective, as time goes on; None if it depends on what is learned."""
     if tol.needs_spread(tolerances):
         return None
     each = tolerances if isinstance(tolerances, tuple) else (tolerances,) * process.n_objectives
@@ -228,8 +236,8 @@ def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
 
 
 def _exploration(algorithm: Tabular) -> Schedule:
-    bandit = algorithm.exploration
-    return bandit.epsilon if isinstance(bandit, EpsilonGreedy) else bandit.temperature
+    exploration = algorithm.exploration
+    return exploration.epsilon if isinstance(exploration, EpsilonGreedy) else exploration.temperature
 
 
 def _sum_diverges(rate: Schedule) -> bool:
@@ -252,4 +260,4 @@ def _unreachable(process: MOMDP, length: int | None) -> int:
 
 def _all_max(process: MOMDP) -> str:
     """The order of a process that is ordered and signed already."""
-    return " > ".join(f"max {name}" for name in process.objectives)
+    return " > ".join(f"max {name}" for name in process.signals)

@@ -1,0 +1,165 @@
+"""LPPO and LA2C for objectives that are mean rewards per step (limit averages) instead of discounted sums.
+
+The advantages are differential ones, from the TD errors
+
+    delta_i = r_i - rbar_i + V_i(s') - V_i(s)        rbar_i: a running mean of the rewards
+
+and the mean rewards of each environment's rollout take the place of the returns of episodes. Everything else is as in
+`lppo` and `la2c`.
+"""
+
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from lexrl import returns
+from lexrl.algorithms import a2c, actor_critic, la2c, lppo, ppo, validation
+from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.ppo import Surrogate
+from lexrl.multipliers import Multipliers
+from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.stages import Sample, Stages
+from lexrl.tolerance import Absolute, Tolerances, as_tolerance
+from lexrl.types import Metrics, Spec, Transition
+
+ReturnEstimate = Literal["rewards", "surrogate"]
+
+
+class LPPOAverageReward(eqx.Module):
+    """LPPO of the mean reward per step."""
+
+    num_envs: int = eqx.field(static=True, default=16)
+    """Environments that are stepped in parallel."""
+    num_steps: int = eqx.field(static=True, default=64)
+    """Steps of each environment between updates."""
+    num_epochs: int = eqx.field(static=True, default=4)
+    """Passes over each rollout."""
+    num_minibatches: int = eqx.field(static=True, default=4)
+    """Minibatches per epoch; each makes a gradient step."""
+    gae_lambda: float = 0.95
+    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    """Learning rate of the actor, by the number of updates."""
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    """Learning rate of the critic."""
+    surrogate: Surrogate = eqx.field(static=True, default="clip")
+    """Stay close to the old policy by clipping the ratio, or by a KL penalty."""
+    clip_range: float = 0.2
+    """How far the ratio may move from 1."""
+    kl_target: float = 0.01
+    """KL divergence per update that the penalty is tuned to."""
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
+    """How much of its return an objective may lose to less important ones: one, or one each."""
+    return_estimate: ReturnEstimate = eqx.field(static=True, default="rewards")
+    """Estimate returns from the rewards of each rollout, or from these plus the change that the surrogate predicts for
+    the last gradient steps."""
+    normalize_advantage: bool = eqx.field(static=True, default=True)
+    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    stages: Stages = Stages()
+    multipliers: Multipliers = Multipliers()
+    networks: Networks = Networks()
+
+    def __check_init__(self):
+        lppo.check(self, get_args(ReturnEstimate))
+
+    def init(self, spec: Spec, key: Array) -> lppo.State:
+        m = len(spec.objectives)
+        validation.require_per_objective(m, tolerance=self.tolerance)
+        self.multipliers.check(m)
+        agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
+        return lppo.State(agent, jnp.float32(1.0), self.stages.init(m), self.multipliers.init(m))
+
+    act = actor_critic.act
+    probabilities = actor_critic.probabilities
+
+    def update(self, state: lppo.State, rollout: Transition, key: Array) -> tuple[lppo.State, Metrics]:
+        agent, batch = advantages(self, state.agent, rollout)
+        active = self.stages.active(state.stages)
+        weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
+        weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
+        agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, weights.sum() * state.kappa, key)
+        sample = from_rewards(rollout.reward)
+        if self.return_estimate == "surrogate":  # rbar(theta) - rbar(theta_old) is about E[(rho - 1) A]
+            sample = sample._replace(change=predicted_change(agent, batch))
+        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
+        kappa = ppo.adapt_penalty(state.kappa, kl, self.kl_target)
+        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
+        return lppo.State(agent, kappa, stages, multipliers), metrics
+
+
+class LA2CAverageReward(eqx.Module):
+    """LA2C of the mean reward per step."""
+
+    num_envs: int = eqx.field(static=True, default=16)
+    """Environments that are stepped in parallel."""
+    num_steps: int = eqx.field(static=True, default=16)
+    """Steps of each environment between updates."""
+    gae_lambda: float = 0.95
+    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    """Learning rate of the actor, by the number of updates."""
+    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    """Learning rate of the critic."""
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
+    """How much of its return an objective may lose to less important ones: one, or one each."""
+    normalize_advantage: bool = eqx.field(static=True, default=True)
+    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    stages: Stages = Stages()
+    multipliers: Multipliers = Multipliers()
+    networks: Networks = Networks()
+
+    def __check_init__(self):
+        la2c.check(self)
+
+    def init(self, spec: Spec, key: Array) -> la2c.State:
+        m = len(spec.objectives)
+        validation.require_per_objective(m, tolerance=self.tolerance)
+        self.multipliers.check(m)
+        agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
+        return la2c.State(agent, self.stages.init(m), self.multipliers.init(m))
+
+    act = actor_critic.act
+    probabilities = actor_critic.probabilities
+
+    def update(self, state: la2c.State, rollout: Transition, key: Array) -> tuple[la2c.State, Metrics]:
+        agent, batch = advantages(self, state.agent, rollout)
+        active = self.stages.active(state.stages)
+        weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
+        weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
+        agent, metrics = a2c.step(self, agent, batch, advantage)
+        sample = from_rewards(rollout.reward)
+        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
+        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
+        return la2c.State(agent, stages, multipliers), metrics
+
+
+def advantages(algorithm: Any, agent: Agent, rollout: Transition) -> tuple[Agent, Batch]:
+    """Differential advantages of every objective, and the agent with its running statistics updated."""
+    networks, min_step = algorithm.networks, 0.01 if algorithm.normalize_advantage else 0.0
+    agent = actor_critic.count_update(agent, rollout, min_step)
+    policy, one = agent.actor(rollout.obs), jnp.ones_like(agent.mean_reward)
+    value = agent.value_scale * actor_critic.predict(networks, agent.critic, rollout.obs)
+    next_value = agent.value_scale * actor_critic.predict(networks, agent.critic, rollout.next_obs)
+    errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, one, agent.mean_reward)
+    advantage = returns.gae(errors, rollout.last, one, algorithm.gae_lambda)
+    return actor_critic.make_batch(agent, rollout, policy, value, advantage, one, min_step)
+
+
+def from_rewards(reward: Float[Array, "T N M"]) -> Sample:
+    """The mean rewards per step: each environment's rollout counts as an episode."""
+    each = reward.mean(axis=0)
+    return Sample(jnp.float32(each.shape[0]), each.sum(axis=0), (each**2).sum(axis=0))
+
+
+def predicted_change(agent: Agent, batch: Batch) -> Float[Array, " M"]:
+    """`E[(rho - 1) A]`"""
+    return lppo.surrogates(agent.actor, batch) - jnp.mean(batch.advantage, axis=0)

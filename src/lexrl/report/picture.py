@@ -1,0 +1,48 @@
+"""A figure as a value: shown by a notebook, encoded as PNG or SVG, saved to a file."""
+
+import dataclasses
+import io
+import pathlib
+from typing import Any
+
+from lexrl.errors import InputError
+
+UNDATED = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""Metadata to leave out of each kind of file, so that the same picture has the same bytes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """A matplotlib figure with a fixed layout."""
+
+    figure: Any
+    """The `matplotlib.figure.Figure`."""
+
+    @property
+    def png(self) -> bytes:
+        return self._encode("png")
+
+    @property
+    def svg(self) -> bytes:
+        return self._encode("svg")
+
+    def save(self, path: str | pathlib.Path) -> None:
+        """Save as PNG, SVG or PDF, depending on the file name's extension."""
+        path = pathlib.Path(path)
+        kind = path.suffix[1:].lower()
+        if kind not in UNDATED:
+            raise InputError(
+                f"A picture cannot be saved as {path.name!r}; use a file name that ends in .png, .svg or .pdf."
+            )
+        path.write_bytes(self._encode(kind))
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def _encode(self, kind: str) -> bytes:
+        import matplotlib  # takes its time to import
+
+        buffer = io.BytesIO()
+        with matplotlib.rc_context({"svg.hashsalt": "lexrl"}):  # otherwise the ids in the file are random
+            self.figure.savefig(buffer, format=kind, dpi=150, facecolor="white", metadata=UNDATED[kind])
+        return buffer.getvalue()
