@@ -72,18 +72,19 @@ def settings(kind: type) -> Rows:
     """The fields of a dataclass that a user may set."""
     meanings = field_docstrings(kind)
     return [
-        (f"`{field.name}`", shown_default(field), meanings.get(field.name, ""))
+        (f"`{field.name}`", shown_default(field), meanings.get(field.name) or summary_of_default(field))
         for field in dataclasses.fields(kind)
         if field.init and not field.name.startswith("_")
     ]
 
 
+def default_of(field: dataclasses.Field) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
 def shown_default(field: dataclasses.Field) -> str:
-    if field.default_factory is not dataclasses.MISSING:
-        value = field.default_factory()
-    elif field.default is not dataclasses.MISSING:
-        value = field.default
-    else:
+    value = default_of(field)
+    if value is dataclasses.MISSING:
         return "required"
     if dataclasses.is_dataclass(
         value
@@ -92,6 +93,12 @@ def shown_default(field: dataclasses.Field) -> str:
     else:
         text = repr(value)
     return f"`{text}`"
+
+
+def summary_of_default(field: dataclasses.Field) -> str:
+    """What a part is, from its own docstring: `networks` needs none in every algorithm."""
+    value = default_of(field)
+    return summary(type(value)) if dataclasses.is_dataclass(value) else ""
 
 
 @functools.cache
