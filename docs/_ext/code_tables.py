@@ -72,18 +72,19 @@ def settings(kind: type) -> Rows:
     """The fields of a dataclass that a user may set."""
     meanings = field_docstrings(kind)
     return [
-        (f"`{field.name}`", shown_default(field), meanings.get(field.name, ""))
+        (f"`{field.name}`", shown_default(field), meanings.get(field.name) or summary_of_default(field))
         for field in dataclasses.fields(kind)
         if field.init and not field.name.startswith("_")
     ]
 
 
+def default_of(field: dataclasses.Field) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
 def shown_default(field: dataclasses.Field) -> str:
-    if field.default_factory is not dataclasses.MISSING:
-        value = field.default_factory()
-    elif field.default is not dataclasses.MISSING:
-        value = field.default
-    else:
+    value = default_of(field)
+    if value is dataclasses.MISSING:
         return "required"
     if dataclasses.is_dataclass(
         value
@@ -92,6 +93,12 @@ def shown_default(field: dataclasses.Field) -> str:
     else:
         text = repr(value)
     return f"`{text}`"
+
+
+def summary_of_default(field: dataclasses.Field) -> str:
+    """What a part is, from its own docstring: `networks` needs none in every algorithm."""
+    value = default_of(field)
+    return summary(type(value)) if dataclasses.is_dataclass(value) else ""
 
 
 @functools.cache
@@ -197,33 +204,27 @@ def docstring_to_rst(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
     """Docstrings here are plain text with `code` and indented equations: make both what reStructuredText calls them."""
     if lines and lines[0].startswith("Alias for field number"):
         lines.clear()
-    result: list[str] = []
-    literal = False
-    sections = False
-    for i, line in enumerate(lines):
-        sections = sections or line.strip() in {"Args:", "Returns:", "Raises:", "Yields:"}
-        begins = line.startswith("    ") and not sections and (i == 0 or not lines[i - 1].strip())
-        if begins and not literal:
-            result += ["::", ""]
-            literal = True
-        elif line.strip() and not line.startswith("    "):
-            literal = False
-        result.append(line if literal or not line.strip() else escape(line))
+    text = "\n".join(lines)
+    args = re.search(r"^(Args|Returns|Raises|Yields):$", text, re.MULTILINE)
+    head, sections = (text[: args.start()], text[args.start() :]) if args else (text, "")
+    paragraphs = [one if one.startswith("    ") else escape(one) for one in re.split(r"\n\s*\n", head)]
+    marked = [f"::\n\n{one}" if one.startswith("    ") else one for one in paragraphs]
+    result = [*"\n\n".join(marked).splitlines(), "", *escape(sections).splitlines()]
     if what not in {"attribute", "data"}:  # there napoleon takes what stands before a colon for a type
         result = GoogleDocstring(result, Config(), app, what, name, obj, options).lines()
     lines[:] = result
 
 
-def escape(line: str) -> str:
+def escape(text: str) -> str:
     """Single backticks are code; everything else with a meaning in reStructuredText is meant literally."""
-    parts = re.split(r"(``.+?``|`.+?`)", line)
+    parts = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.DOTALL)
     for i, part in enumerate(parts):
         if i % 2:
             parts[i] = f"``{part.strip('`')}``"
         else:
             parts[i] = re.sub(r"([*|])", r"\\\1", re.sub(r"(?<=\w)_(?!\w)", r"\\_", part)).replace("`", r"\`")
     # A code span must be followed by white space or punctuation.
-    return re.sub(r"(``.+?``)(?=\w)", r"\1\\ ", "".join(parts))
+    return re.sub(r"(``.+?``)(?=\w)", r"\1\\ ", "".join(parts), flags=re.DOTALL)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
