@@ -163,7 +163,7 @@ def test_a_world_that_is_not_reproducible_says_so():
 
     whole = trained(LEARNERS["LPPO"], make, steps=96)
     population, env = begun(LEARNERS["LPPO"], make)
-    with pytest.warns(UserWarning, match="did not do the same again") as caught:
+    with pytest.warns(UserWarning, match="did not repeat itself") as caught:
         *_, end = host.advance(population, env, stored(whole[1].train_states), 96, num_log_points=CHUNKS)
     assert len(caught) == len(SEEDS)
     assert end.steps == 96
