@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--steps", type=float, default=6e6)
     settings = parser.parse_args()
     tuned = preset("lppo", "cart-safe")
-    world = lexrl.CartSafe(effort_signal=True, **tuned.world)
+    world = lexrl.CartSafe(effort_signal=True, **tuned.env_kwargs)
     populations = {
         "effort watched": learner(tuned.algorithm, 0.0),
         "effort minimised": learner(tuned.algorithm, 0.1),

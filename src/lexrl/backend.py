@@ -1,9 +1,10 @@
-"""How JAX is set up before its first use: cores as devices, loops compiled whole, compiled programs remembered.
+"""How JAX is set up before its first use: cores as devices, loops compiled whole, compiled programs cached.
 
-Importing `lexrl` calls `prepare()`. A user who has already used JAX keeps the set-up they have: everything works, on
-one device, and loops run slower.
+`lexrl.configure()` does it; the command line calls it first, and so does the first run. If JAX is already in use,
+everything still works, on one device and more slowly, and one warning says so.
 """
 
+import functools
 import os
 import pathlib
 import warnings
@@ -19,8 +20,9 @@ _WHOLE_LOOPS = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 loop is "small"; then it becomes one native function. All of ours are meant to."""
 
 
-def prepare() -> None:
-    """Set JAX up for training on this machine, respecting what the user's environment says."""
+@functools.cache
+def configure() -> None:
+    """Set JAX up for training on this machine, once; environment variables of the user's take precedence."""
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_backend_extra_options" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_WHOLE_LOOPS}".strip()
@@ -29,8 +31,8 @@ def prepare() -> None:
             jax.config.update("jax_num_cpu_devices", cores())
     except RuntimeError:
         warnings.warn(
-            "JAX was in use before lexrl was imported, so training runs on one core and slower; "
-            "import lexrl first to have both.",
+            "JAX was used before lexrl.configure() was called, so training runs on one core and more slowly; "
+            "call it first, right after `import lexrl`.",
             stacklevel=3,
         )
     if jax.config.values["jax_compilation_cache_dir"] is None:

@@ -113,3 +113,81 @@ class Algorithm(Protocol):
         ...
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]: ...
+
+
+@runtime_checkable
+class HasModel(Protocol):
+    """An environment whose transitions and signals are known: a finite MOMDP."""
+
+    def momdp(self, gamma: Any) -> Any: ...
+
+
+@runtime_checkable
+class Renderable(Protocol):
+    """An environment that draws its states as pictures, `[height, width, 3]`."""
+
+    def render(self, state: Any) -> Any: ...
+
+
+@runtime_checkable
+class Mixture(Protocol):
+    """An algorithm whose policy is a mixture: one component is drawn at the start of an episode and plays it."""
+
+    def begin(self, state: State, key: Array) -> State: ...
+
+
+@runtime_checkable
+class HasTolerance(Protocol):
+    """An algorithm whose objectives may lose something for the next ones."""
+
+    @property
+    def tolerance(self) -> Any: ...
+
+
+@runtime_checkable
+class ObservesCosts(Protocol):
+    """An algorithm whose policy must observe what some signals have summed up to since the episode began."""
+
+    @property
+    def remembers(self) -> Any: ...
+
+
+@runtime_checkable
+class HasMultipliers(Protocol):
+    """An algorithm with Lagrange multipliers: its tolerances are about the return of the whole, stochastic policy."""
+
+    @property
+    def dual(self) -> Any: ...
+
+
+@runtime_checkable
+class Discounted(Protocol):
+    """An algorithm with a discount: one for all objectives, or one each."""
+
+    @property
+    def gamma(self) -> Any: ...
+
+
+@runtime_checkable
+class DescribesSignals(Protocol):
+    """An environment that says in a sentence which signals it found, and where."""
+
+    @property
+    def found(self) -> str: ...
+
+
+@runtime_checkable
+class HasReplay(Protocol):
+    """An algorithm with a replay buffer of its own."""
+
+    num_envs: int
+    num_steps: int
+    buffer_size: int
+    learning_starts: int
+
+
+@runtime_checkable
+class HasProbabilities(Protocol):
+    """An algorithm that gives the probability of each discrete action."""
+
+    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Array: ...

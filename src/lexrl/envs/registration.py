@@ -117,8 +117,3 @@ def _next(world: Env, state: State, action: Array, episode: Array, time: Array) 
 
 def _space(of: Discrete | Box) -> Any:
     return spaces.Discrete(of.n) if isinstance(of, Discrete) else spaces.Box(of.low, of.high, of.shape, np.float32)
-
-
-for _name in ("CartSafe", "MountainCarSafe", "GridNav"):
-    # Gymnasium's own checker wants one number as a reward.
-    gymnasium.register(f"lexrl/{_name}-v0", f"lexrl.envs.registration:{_name}", disable_env_checker=True)

@@ -17,7 +17,8 @@ from lexrl.errors import InputError
 from lexrl.experiments import pb_settings, policies, safety, scaling, schedule, slack, speeds
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.report import form
-from lexrl.runs import Result, record
+from lexrl.runs import Result
+from lexrl.runs.versions import versions
 
 Size = Literal["smoke", "laptop", "paper"]
 
@@ -58,7 +59,7 @@ def perform(planned: Sequence[Job], root: pathlib.Path) -> Iterator[Event]:
             if schedule.is_finished(root, job):
                 continue
             watch, result = speeds.Watch(job), None
-            for result in schedule.execute(root, job):
+            for result in schedule.perform(root, job):
                 watch.see(int(result.steps[-1]))
                 yield Event(job, result, over=False)
             watch.keep()
@@ -101,7 +102,7 @@ def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None 
         "command": f"lexrl experiment {name} --size {size}",
         "begun": min(one.found.about["begun"] for one in done),
         "seconds": round(sum(one.summary["seconds"] for one in done), 1),
-        "versions": record.versions(),
+        "versions": versions(),
         "machine": {"cores": os.cpu_count(), "system": platform.platform()},
         "commit": ", ".join(sorted({one.found.about.get("commit", "") for one in done} - {""})),
         "runs": _runs(all_of_them, done, missing | (why or {})),

@@ -45,8 +45,8 @@ def _pictures(world: str, kind: str, here: Sequence[Finished]) -> Section:
 
 
 def _picture(one: Finished, draw: Draw) -> dict[str, Any]:
-    result = load(one.found.path, one.job.build())
-    seen = paths(result.population, result.train_states.agent, EPISODES).seen
+    result = load(one.found.path)
+    seen = paths(*result.on_devices(), EPISODES).seen
     titles = [f"seed {seed}" for seed in result.run.seeds]
     label = one.job.label
     return {

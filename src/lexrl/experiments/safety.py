@@ -18,7 +18,8 @@ from lexrl.envs import CostAwareObservation, named
 from lexrl.experiments.schedule import Finished, Job, finals
 from lexrl.experiments.sections import Section, claims, curves, final_table, ranks, seen, text
 from lexrl.order import parse
-from lexrl.presets import CART_SAFE, SAFE, preset, shortened
+from lexrl.presets import SAFE, preset
+from lexrl.presets.cart_safe import CONSTRAINTS
 from lexrl.report import stats
 from lexrl.runs import Result
 
@@ -52,10 +53,10 @@ class Place(NamedTuple):
 
 WORLDS = {
     "cart-safe": Place("CartSafe", (1.0, 10.0)),
-    "grid-nav": Place("GridNav", (0.1, 1.0), {"seed": 22}),
+    "grid-nav": Place("GridNav", (0.1, 1.0), {"map_seed": 22}),
 }
 """Another world is one more line here, if it has presets; Intersection has its place here."""
-SAFE_COST = as_limits(CART_SAFE.limit)[0].level
+SAFE_COST = as_limits(CONSTRAINTS.limit)[0].level
 """What an episode of CartSafe may cost and still be called safe: the limit that constrained learners are told."""
 GAMMA = 0.95
 """Of the exact curve on GridNav, and its presets."""
@@ -92,7 +93,7 @@ def runs(size: str) -> list[Job]:
 def job(algorithm: str, world: str, kind: Any, seeds: int, most: int) -> Job:
     """One learner in one world, for at most so many steps."""
     found = preset(algorithm, world, kind)
-    found = shortened(found, min(1.0, most / found.steps))
+    found = found.over(min(most, found.total_timesteps))
     learner = found.algorithm if found.order == SAFE else SingleObjective(found.algorithm, "reward")
     return Job(
         name=f"{world}/{kind}/{algorithm}",
@@ -101,8 +102,8 @@ def job(algorithm: str, world: str, kind: Any, seeds: int, most: int) -> Job:
         world=world,
         order=SAFE,
         seeds=seeds,
-        steps=found.steps,
-        settings={**found.world, **WORLDS[world].settings},
+        steps=found.total_timesteps,
+        settings={**found.env_kwargs, **WORLDS[world].settings},
         tags={"world": world, "preset": kind, "algorithm": algorithm},
         measure=discounted if world == "grid-nav" else None,
     )
@@ -111,8 +112,7 @@ def job(algorithm: str, world: str, kind: Any, seeds: int, most: int) -> Job:
 def discounted(result: Result) -> dict[str, Any]:
     """What each seed's greedy policy is worth with discounts, by 1,000 episodes that are hardly cut off."""
     run = dataclasses.replace(result.run, env=_lasting(result.run.env, 400))
-    long = dataclasses.replace(result, run=run, population=run.population())
-    played = long.evaluate(1000, gamma=GAMMA).discounted.mean(axis=1)
+    played = dataclasses.replace(result, run=run).evaluate(1000, gamma=GAMMA).discounted.mean(axis=1)
     return {"discounted": {name: played[:, i].tolist() for i, name in enumerate(run.order.names)}}
 
 

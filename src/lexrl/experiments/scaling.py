@@ -88,7 +88,7 @@ def to_the_optimum(result: Result) -> dict[str, Any]:
     worlds, order = result.run.env, result.run.order
     first = Order(order.objectives[:1])
     gaps, found = [], []
-    for i, policy in enumerate(result.chances()):
+    for i, policy in enumerate(result.probabilities()):
         process = worlds.one(i).momdp(GAMMA)
         best = float(exact.solve(process, first).returns[0])
         gaps.append(best - float(exact.evaluate(process, policy, first).returns[0]))

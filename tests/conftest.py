@@ -1,0 +1,5 @@
+"""Every test session uses JAX as runs do: all cores as devices, programs cached."""
+
+import lexrl
+
+lexrl.configure()
