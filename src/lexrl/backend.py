@@ -21,8 +21,13 @@ loop is "small"; then it becomes one native function. All of ours are meant to."
 
 
 @functools.cache
+def ensure_configured() -> None:
+    """`configure()`, unless it has been called."""
+    configure()
+
+
 def configure() -> None:
-    """Set JAX up for training on this machine, once; environment variables of the user's take precedence."""
+    """Set JAX up for training on this machine; environment variables of the user's take precedence."""
     flags = os.environ.get("XLA_FLAGS", "")
     if "xla_backend_extra_options" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_WHOLE_LOOPS}".strip()

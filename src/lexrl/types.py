@@ -145,7 +145,7 @@ class HasTolerance(Protocol):
 
 
 @runtime_checkable
-class ObservesCosts(Protocol):
+class CostAware(Protocol):
     """An algorithm whose policy must observe what some signals have summed up to since the episode began."""
 
     @property
@@ -161,7 +161,7 @@ class HasMultipliers(Protocol):
 
 
 @runtime_checkable
-class Discounted(Protocol):
+class HasGamma(Protocol):
     """An algorithm with a discount: one for all objectives, or one each."""
 
     @property
@@ -169,7 +169,7 @@ class Discounted(Protocol):
 
 
 @runtime_checkable
-class DescribesSignals(Protocol):
+class Describable(Protocol):
     """An environment that says in a sentence which signals it found, and where."""
 
     @property

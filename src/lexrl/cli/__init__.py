@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> None:
             return
         if words[0] not in COMMANDS:
             raise InputError(f"There is no command {words[0]!r}; there are {', '.join(COMMANDS)}.")
-        backend.configure()
+        backend.ensure_configured()
         importlib.import_module(f"lexrl.cli.{words[0]}").main(words[1:])
     except InputError as error:
         complain(str(error), 2)

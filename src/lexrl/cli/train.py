@@ -15,7 +15,7 @@ from lexrl.cli.parsing import Order, Place, Steps, parse
 from lexrl.cli.targets import Target
 from lexrl.runs import logs
 from lexrl.runs.run import NUM_SEEDS, TOTAL_TIMESTEPS, Run, Settings, make_run
-from lexrl.types import DescribesSignals
+from lexrl.types import Describable
 
 AlgorithmSettings = TypeVar("AlgorithmSettings")
 EnvSettings = TypeVar("EnvSettings")
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> None:
     args = _parse(target, rest)
     run = plan(target, args, shlex.join(["lexrl", "train", *argv]))
     logs.require(run.log)
-    if isinstance(run.env, DescribesSignals):
+    if isinstance(run.env, Describable):
         console.print(f"{run.env_title}: {run.env.found}", markup=False)
     follow(run, store.new_folder(args.out or default_folder(run)))
 

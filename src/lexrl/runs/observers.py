@@ -7,7 +7,7 @@ interrupted or fails.
 import contextlib
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from lexrl.loops.compiled import TrainState
 from lexrl.runs.result import Result
@@ -31,6 +31,7 @@ class Snapshot(NamedTuple):
     """Everything that is needed to continue from here."""
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Opens a run; the context it returns takes the snapshots."""
 

@@ -10,14 +10,14 @@ from lexrl.errors import InputError
 from lexrl.momdp import MOMDP
 from lexrl.order import Order
 from lexrl.runs.result import Result
-from lexrl.types import Discounted, Discrete, HasModel, HasMultipliers, HasProbabilities
+from lexrl.types import Discrete, HasGamma, HasModel, HasMultipliers, HasProbabilities
 
 GAMMA = 0.99
 """For an algorithm without a discount of its own."""
 
 
 class Comparison(NamedTuple):
-    """Discounted returns over an infinite horizon, in the user's signs."""
+    """HasGamma returns over an infinite horizon, in the user's signs."""
 
     returns: np.ndarray
     """`[seeds, M]`: of each seed's policy."""
@@ -46,7 +46,7 @@ def compare(result: Result) -> Comparison | None:
     spec = run.env.spec
     if not isinstance(spec.observation_space, Discrete):
         return None
-    gamma = algorithm.gamma if isinstance(algorithm, Discounted) else GAMMA
+    gamma = algorithm.gamma if isinstance(algorithm, HasGamma) else GAMMA
     try:
         return _compare(result, env, env.momdp(run.order.discounts(gamma, spec.objectives)))
     except InputError:  # such as a discount of 1: there is no optimum over an infinite horizon

@@ -32,7 +32,7 @@ def execute(
 
     The last result has a summary, with an evaluation, if there is a folder. `measure` adds numbers to it.
     """
-    backend.configure()
+    backend.ensure_configured()
     checkpoint = None if folder is None else _open(folder, run)
     start = Start(folder, 0 if checkpoint is None else int(checkpoint.steps[-1]))
     plugged = list(observers) if folder is None else [checkpoints.observe, logs.observe, *observers]

@@ -44,8 +44,8 @@ class Result:
         return dataclasses.replace(self, summary=summary)
 
     def agent(self, position: int = 0) -> State:
-        """The agent state of one seed, without its replay buffer."""
-        return self.policies[position].state
+        """The agent state of one seed as JAX arrays, without its replay buffer."""
+        return jax.tree.map(jnp.asarray, self.policies[position].state)
 
     def on_devices(self) -> tuple[Population, State]:
         """All seeds with their agent states as the loops take them."""

@@ -21,7 +21,7 @@ from lexrl.loops.population import Population, make_population, members
 from lexrl.order import Order, as_order
 from lexrl.runs import targets
 from lexrl.runs.targets import EnvKwargs
-from lexrl.types import Algorithm, HasReplay, HasTolerance, ObservesCosts
+from lexrl.types import Algorithm, CostAware, HasReplay, HasTolerance
 
 TOTAL_TIMESTEPS, NUM_SEEDS = 1_000_000, 10
 """Unless a preset or the user says otherwise."""
@@ -135,7 +135,7 @@ def make_run(
     **about: Any,
 ) -> Run:
     """A run of an algorithm with its settings: everything is checked now, before anything is compiled or written."""
-    backend.configure()
+    backend.ensure_configured()
     total = TOTAL_TIMESTEPS if total_timesteps is None else whole_steps(total_timesteps)
     check_length(total, num_log_points)
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
@@ -191,7 +191,7 @@ def observe_costs(algorithm: Any, env: Any) -> Any:
     """The environment, extended by the accumulated costs for an algorithm that must observe them."""
     one = algorithm[0] if isinstance(algorithm, Sequence) and algorithm else algorithm
     inner = env.one(0) if isinstance(env, PerSeed) else env
-    if not isinstance(one, ObservesCosts) or isinstance(inner, CostAwareObservation):
+    if not isinstance(one, CostAware) or isinstance(inner, CostAwareObservation):
         return env
     shown = so_far(inner, one.remembers)
     return PerSeed(dataclasses.replace(shown, world=env.stacked), env.count) if isinstance(env, PerSeed) else shown
@@ -202,7 +202,7 @@ def on_host(env: Any) -> bool:
     return not isinstance(env, eqx.Module)
 
 
-def whole_steps(total_timesteps: float) -> int:
+def whole_steps(total_timesteps: float | int) -> int:
     """A number of steps, checked."""
     if not (1 <= total_timesteps < 2**31 and total_timesteps == int(total_timesteps)):
         raise InputError(
