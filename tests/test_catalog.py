@@ -130,7 +130,7 @@ def test_it_meets_what_is_there(outside):
 
 
 def test_a_name_that_is_taken_is_refused():
-    with pytest.raises(InputError, match="The name 'lppo' is taken by lexrl.algorithms.lppo:LPPO; choose another"):
+    with pytest.raises(InputError, match=r"The name 'lppo' is taken by lexrl\.algorithms\.lppo:LPPO; choose another"):
         catalog.add(ALGORITHMS, Entry("lppo", "elsewhere:LPPO", "LPPO"))
     catalog.add(ALGORITHMS, ALGORITHMS["lppo"])
 

@@ -8,7 +8,8 @@ CELLS = (
     """
     import lexrl
     algorithm = lexrl.QLearning(alpha=0.1)
-    result = lexrl.train(algorithm, "grid-nav", order="min cost > max reward", seeds=2, total_timesteps=20_000, num_log_points=4)
+    order = "min cost > max reward"
+    result = lexrl.train(algorithm, "grid-nav", order, seeds=2, total_timesteps=20_000, num_log_points=4)
     result
     """,
     "result.plot()",

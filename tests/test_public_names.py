@@ -1,6 +1,7 @@
 """`import lexrl` is quick and quiet, and what it offers is what type checkers see."""
 
 import ast
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,7 +13,9 @@ import lexrl
 
 
 def run(script):
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    quiet = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=quiet)
+    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("name", lexrl.__all__)

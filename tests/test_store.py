@@ -56,9 +56,12 @@ def test_csv_has_a_header_and_rows(tmp_path):
 
 HEADER = "seed,step,metric,objective,value"
 ROWS = [
-    "5,10,episode_return,cost,1.5", "5,10,episode_return,reward,2.5", "3,10,episode_return,cost,nan", "3,10,episode_return,reward,4.5",
-    "5,20,episode_return,cost,5.5", "5,20,episode_return,reward,6.5", "3,20,episode_return,cost,7.5", "3,20,episode_return,reward,8.5",
-    "5,10,episode_length,,1", "3,10,episode_length,,2", "5,20,episode_length,,3", "3,20,episode_length,,4",
+    "5,10,episode_return,cost,1.5", "5,10,episode_return,reward,2.5",
+    "3,10,episode_return,cost,nan", "3,10,episode_return,reward,4.5",
+    "5,20,episode_return,cost,5.5", "5,20,episode_return,reward,6.5",
+    "3,20,episode_return,cost,7.5", "3,20,episode_return,reward,8.5",
+    "5,10,episode_length,,1", "3,10,episode_length,,2",
+    "5,20,episode_length,,3", "3,20,episode_length,,4",
 ]  # fmt: skip
 
 

@@ -143,15 +143,15 @@ def test_list_as_json(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["train", "--out", "ppo", "lppo", "cart-safe"], "needs the algorithm and the environment first, not '--out'"),
-        (["train", "lppo", "--out", "ppo", "cart-safe"], "needs the environment after the algorithm first, not '--out'"),
-        (["train"], "needs the algorithm and the environment first, as in `lexrl train lppo cart-safe`"),
+        (["train", "--out", "ppo", "lppo", "cart-safe"], "needs the algorithm and the environment, not '--out'"),
+        (["train", "lppo", "--out", "ppo", "cart-safe"], "needs the environment after the algorithm, not '--out'"),
+        (["train"], "needs the algorithm and the environment, as in `lexrl train lppo cart-safe`; flags come after"),
         (["train", "cart-safe", "lppo"], "There is no algorithm 'cart-safe'; there are q-learning"),
         (["train", "lppo", "cartsafe"], "There is no environment 'cartsafe'; there are cart-safe"),
         (["train", "lppo", "cart-safe", "--preset", "best"], "invalid choice: 'best'"),
-        (["train", "q-learning", "grid-nav", "--preset", "paper"], "There is no preset 'paper' for q-learning on grid-nav"),
-        (["solve", "--order", "min cost", "grid-nav"], "needs the environment first, not '--order'"),
-        (["experiment", "--size", "smoke", "safety"], "needs a name first, not '--size'"),
+        (["train", "sarsa", "grid-nav", "--preset", "paper"], "There is no preset 'paper' for sarsa on grid-nav"),
+        (["solve", "--order", "min cost", "grid-nav"], "needs the environment, not '--order'"),
+        (["experiment", "--size", "smoke", "safety"], "needs a name, not '--size'"),
         (["experiment", "safty"], "There is no experiment 'safty'; there are scaling, safety"),
         (["watch", "run"], "There is no command 'watch'; there are train, resume"),
     ],
@@ -179,8 +179,10 @@ def test_a_flags_value_may_be_a_name(tmp_path, monkeypatch, capsys):
 def test_any_algorithm_on_any_environment(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     cli.main(
-        ["train", "la2c", "gym:CartPole-v1", "--order", "max reward", "--total-timesteps", "300", "--seeds", "1"]
-        + ["--hidden-sizes", "8", "--num-envs", "2"]
+        [
+            *("train", "la2c", "gym:CartPole-v1", "--order", "max reward", "--total-timesteps", "300", "--seeds", "1"),
+            *("--hidden-sizes", "8", "--num-envs", "2"),
+        ]
     )
     assert "la2c on gym:CartPole-v1: max reward (default settings)" in capsys.readouterr().out
     about = json.loads((tmp_path / "runs" / "la2c-gym-CartPole-v1" / "run.json").read_text())

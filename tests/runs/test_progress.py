@@ -177,7 +177,8 @@ class TestPlain:
         one = result(multiplier=0.25)
         interval = mean_return(one, 0)
         assert plain(one, timed(clock, one)) == (
-            f"       1,000 steps  cost {interval} worse, multiplier 0.25  reward {interval} better  20 steps/s  0:00 left"
+            f"       1,000 steps  cost {interval} worse, multiplier 0.25  reward {interval} better  "
+            "20 steps/s  0:00 left"
         )
 
     def test_counts_the_steps_of_all_seeds(self, clock):

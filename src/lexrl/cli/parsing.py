@@ -18,7 +18,7 @@ Place = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="PATH", help_behavi
 Whole = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]
 Number = Annotated[float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="")]
 Steps = Annotated[
-    float,
+    float | int,
     PrimitiveConstructorSpec(
         nargs=1,
         metavar="STEPS",

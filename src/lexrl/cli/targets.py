@@ -33,7 +33,7 @@ def take_name(command: str, argv: Sequence[str], what: str, example: str) -> tup
     """The first word, which must be a name; and the words after it."""
     if not argv or argv[0].startswith("-"):
         given = f", not {argv[0]!r}" if argv else ""
-        raise InputError(f"`lexrl {command}` needs {what} first{given}, as in `{example}`.")
+        raise InputError(f"`lexrl {command}` needs {what}{given}, as in `{example}`; flags come after the names.")
     return argv[0], list(argv[1:])
 
 

@@ -31,8 +31,8 @@ def resolve(env: Any, kwargs: EnvKwargs | None = None) -> Target:
     given = {} if kwargs is None else kwargs
     if isinstance(env, str):
         if isinstance(given, Mapping):
-            return Target(named.world(env, **given), env, changed(env, given))
-        return Target(per_seed([named.world(env, **one) for one in given]), env, changed(env, given))
+            return Target(_make(env, **given), env, changed(env, given))
+        return Target(per_seed([_make(env, **one) for one in given]), env, changed(env, given))
     if not isinstance(given, Mapping):
         raise InputError("Settings for each seed need an environment that is named; else give lexrl.per_seed([...]).")
     if isinstance(env, type) or (callable(env) and not isinstance(env, eqx.Module)):
@@ -41,6 +41,10 @@ def resolve(env: Any, kwargs: EnvKwargs | None = None) -> Target:
     if given:
         raise InputError("env_kwargs are for an environment that is named or made by a function, not for an instance.")
     return _remembered(env)
+
+
+def _make(name: str, **kwargs: Any) -> Any:
+    return catalog.ENVS[name].make(**kwargs) if name in catalog.ENVS else named.world(name, **kwargs)
 
 
 def builder(name: str) -> Callable[..., Any]:
