@@ -1,6 +1,8 @@
 """With one objective the lexicographic learners are the ordinary ones, to the last bit; and an objective that is there
 twice changes nothing."""
 
+from types import SimpleNamespace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,8 @@ import pytest
 
 import lexrl
 from lexrl.networks import Optimiser
+from lexrl.runs import plan
+from lexrl.runs.pipeline import snapshots
 from lexrl.types import Discrete, Spec, Transition
 
 # Short episodes: many ends, of both kinds, in few steps.
@@ -96,9 +100,9 @@ def same(one, other):
 
 def trained(algorithm, world):
     steps = UPDATES * algorithm.num_envs * algorithm.num_steps
-    result = lexrl.train(algorithm, world, "max reward", seeds=2, total_timesteps=steps, num_log_points=1)
-    assert not result.faults
-    return result
+    *_, last = snapshots(plan(algorithm, world, "max reward", 2, steps, 1))
+    assert not last.result.faults
+    return SimpleNamespace(train_states=last.train_states, metrics=last.result.metrics)
 
 
 @pytest.mark.parametrize(("ordinary", "lexicographic", "world"), CASES)
