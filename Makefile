@@ -10,11 +10,11 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 ORDER := "min cost > max reward"
 
 demo: $(VENV)/.base  ## install, solve GridNav exactly, train LPPO and LDQN on CartSafe, and say where to look
-	$(BIN)/lexrl solve grid-nav --seed 22 --order $(ORDER) --out demo/exact
-	$(BIN)/lexrl train lppo cart-safe --steps 2e6 --rate "0.005 to 0.0001 in 970" --out demo/lppo
-	$(BIN)/lexrl watch demo/lppo
-	$(BIN)/lexrl train ldqn cart-safe --steps 3e5 --rate "0.0005 to 1e-5 in 37000" --capacity 307200 --out demo/ldqn
-	$(BIN)/lexrl watch demo/ldqn
+	$(BIN)/lexrl solve grid-nav --map-seed 22 --order $(ORDER) --out demo/exact
+	$(BIN)/lexrl train lppo cart-safe --total-timesteps 2e6 --out demo/lppo
+	$(BIN)/lexrl video demo/lppo
+	$(BIN)/lexrl train ldqn cart-safe --total-timesteps 3e5 --out demo/ldqn
+	$(BIN)/lexrl video demo/ldqn
 	$(BIN)/lexrl report demo
 
 # A test file stays on one worker, because its tests share compiled programs; tests/conftest.py puts the long files first.

@@ -7,8 +7,9 @@ import pytest
 CELLS = (
     """
     import lexrl
-    algorithm = lexrl.q_learning(alpha=0.1)
-    result = lexrl.train(algorithm, "grid-nav", order="min cost > max reward", seeds=2, steps=20_000, chunks=4)
+    algorithm = lexrl.QLearning(alpha=0.1)
+    order = "min cost > max reward"
+    result = lexrl.train(algorithm, "grid-nav", order, seeds=2, total_timesteps=20_000, num_log_points=4)
     result
     """,
     "result.plot()",

@@ -14,15 +14,15 @@ KNOWN = [
     (name, world, algorithm)
     for name in ("paper", "tuned")
     for world in WORLDS
-    for algorithm in presets.known(name, world)
+    for algorithm in presets.known(world, name)
 ]
 
 
 @pytest.mark.parametrize(("name", "world", "algorithm"), KNOWN)
 def test_a_preset_can_be_planned(name, world, algorithm):
     found = presets.preset(algorithm, world, name)
-    run = plan(found.algorithm, WORLDS[world](**found.world), found.order, 1, found.steps)
-    assert run.total_timesteps == found.steps
+    run = plan(found.algorithm, WORLDS[world](**found.env_kwargs), found.order, 1, found.total_timesteps)
+    assert run.total_timesteps == found.total_timesteps
     assert len(run.order.objectives) == (1 if algorithm in ("ppo", "a2c", "dqn") else 2)
 
 
@@ -44,28 +44,40 @@ def test_what_is_not_there_is_said():
         presets.preset("lppo", "cart-pole")
 
 
-def test_a_shortened_preset_ends_its_rates_sooner_and_has_a_smaller_buffer():
-    found = presets.preset("ldqn", "cart-safe")
-    short = presets.shortened(found, 0.001)
-    assert short.steps == 1500
-    assert 1500 <= short.algorithm.buffer_size < 2000
-    assert short.algorithm.learning_rate.steps == pytest.approx(0.001 * found.algorithm.learning_rate.steps)
+def test_find_says_whether_there_is_one():
+    assert presets.find("lppo", "cart-pole") is None
+    assert presets.find("lppo", "cart-safe") is not None
+    assert presets.find("lppo", "CartPole-v1") is None
+
+
+def short(steps=1500):
+    """A thousandth of LDQN's preset."""
+    return plan("ldqn", "cart-safe", seeds=1, total_timesteps=steps)
+
+
+def test_a_shorter_run_ends_its_rates_sooner_and_has_a_smaller_buffer():
+    whole = presets.preset("ldqn", "cart-safe")
+    run = short()
+    assert run.total_timesteps == 1500
+    assert 1500 <= run.algorithm.buffer_size < 2000
+    assert run.algorithm.learning_rate.steps == pytest.approx(0.001 * whole.algorithm.learning_rate.steps)
 
 
 @pytest.mark.slow
-def test_a_shortened_preset_learns_the_same_in_a_smaller_buffer():
-    """Nothing that was remembered is forgotten, so the numbers are the same."""
-    found = presets.preset("ldqn", "cart-safe")
-    short = presets.shortened(found, 0.001)
-    long = dataclasses.replace(short.algorithm, buffer_size=9600)
-    world = lexrl.CartSafe(**found.world)
-    one, other = (
-        lexrl.train(learner, world, found.order, seeds=1, total_timesteps=1500) for learner in (short.algorithm, long)
-    )
+def test_a_shorter_run_learns_the_same_in_a_smaller_buffer():
+    """Nothing in the buffer is overwritten, so the numbers are the same."""
+    run = short()
+    large = dataclasses.replace(run, algorithm=dataclasses.replace(run.algorithm, buffer_size=9600))
+    one, other = (lexrl.train(each) for each in (run, large))
     np.testing.assert_array_equal(one.agent().net.weights[0], other.agent().net.weights[0])
     assert one.agent().num_updates > 0
 
 
-def test_a_shortened_oracle_has_a_smaller_buffer_too():
-    short = presets.shortened(presets.preset("appropo", "cart-safe"), 0.01)
-    assert short.algorithm.oracle.buffer_size < 2 * short.steps
+def test_a_buffer_that_is_filled_keeps_its_size():
+    algorithm = lexrl.LDQN(num_envs=4, num_steps=4, buffer_size=640, learning_starts=64)
+    assert plan(algorithm, "cart-safe", presets.SAFE, 1, 10_000).algorithm.buffer_size == 640
+
+
+def test_the_oracle_of_a_shorter_run_has_a_smaller_buffer_too():
+    run = plan("appropo", "cart-safe", seeds=1, total_timesteps=10_000)
+    assert run.algorithm.oracle.buffer_size < 2 * run.total_timesteps

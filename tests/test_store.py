@@ -29,7 +29,7 @@ def test_a_file_in_the_way_is_left_alone(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be made"):
+    with pytest.raises(InputError, match="cannot be created"):
         store.new_folder(tmp_path / "file" / "run")
 
 
@@ -56,9 +56,12 @@ def test_csv_has_a_header_and_rows(tmp_path):
 
 HEADER = "seed,step,metric,objective,value"
 ROWS = [
-    "5,10,return,cost,1.5", "5,10,return,reward,2.5", "3,10,return,cost,nan", "3,10,return,reward,4.5",
-    "5,20,return,cost,5.5", "5,20,return,reward,6.5", "3,20,return,cost,7.5", "3,20,return,reward,8.5",
-    "5,10,length,,1", "3,10,length,,2", "5,20,length,,3", "3,20,length,,4",
+    "5,10,episode_return,cost,1.5", "5,10,episode_return,reward,2.5",
+    "3,10,episode_return,cost,nan", "3,10,episode_return,reward,4.5",
+    "5,20,episode_return,cost,5.5", "5,20,episode_return,reward,6.5",
+    "3,20,episode_return,cost,7.5", "3,20,episode_return,reward,8.5",
+    "5,10,episode_length,,1", "3,10,episode_length,,2",
+    "5,20,episode_length,,3", "3,20,episode_length,,4",
 ]  # fmt: skip
 
 
@@ -80,18 +83,21 @@ def test_curves(tmp_path):
     [
         ((HEADER.replace("value", "worth"), *ROWS), "line 2 cannot be read"),
         ((HEADER.replace("step", "time"), *ROWS), "line 2 cannot be read"),
-        ((HEADER, *ROWS, "4,20,return,cost,1"), "line 14 cannot be read"),
-        ((HEADER, *ROWS, "5,20,return,speed,1"), "line 14 cannot be read"),
-        ((HEADER, *ROWS, "5,20,return,cost,much"), "line 14 cannot be read"),
-        ((HEADER, *ROWS, "5,late,return,cost,1"), "line 14 cannot be read"),
+        ((HEADER, *ROWS, "4,20,episode_return,cost,1"), "line 14 cannot be read"),
+        ((HEADER, *ROWS, "5,20,episode_return,speed,1"), "line 14 cannot be read"),
+        ((HEADER, *ROWS, "5,20,episode_return,cost,much"), "line 14 cannot be read"),
+        ((HEADER, *ROWS, "5,late,episode_return,cost,1"), "line 14 cannot be read"),
         ((HEADER, *ROWS, "5,20,ret"), "line 14 cannot be read"),
-        ((HEADER, *ROWS[1:]), "has not one number of 'return' for each seed and step"),
-        ((HEADER, *ROWS[:-1]), "has not one number of 'length' for each seed and step"),
-        ((HEADER, "5,10,return,,1.5", *ROWS[1:]), "has not one number of 'return' for each seed and step"),
-        ((HEADER, *ROWS[8:]), "has no 'return'"),
-        ((HEADER,), "has no 'return'"),
-        ((), "has no 'return'"),
-        (("\0",), "has no 'return'|is not CSV"),
+        ((HEADER, *ROWS[1:]), "does not have one number of 'episode_return' for each seed and step"),
+        ((HEADER, *ROWS[:-1]), "does not have one number of 'episode_length' for each seed and step"),
+        (
+            (HEADER, "5,10,episode_return,,1.5", *ROWS[1:]),
+            "does not have one number of 'episode_return' for each seed and step",
+        ),
+        ((HEADER, *ROWS[8:]), "has no 'episode_return'"),
+        ((HEADER,), "has no 'episode_return'"),
+        ((), "has no 'episode_return'"),
+        (("\0",), "has no 'episode_return'|is not CSV"),
     ],
 )
 def test_damaged_curves_are_a_sentence(tmp_path, lines, sentence):

@@ -1,4 +1,4 @@
-"""Everything that goes by a name: algorithms, environments, experiments.
+"""Everything that goes by a name: algorithms, environments, experiments, and the parts they are made of.
 
 An algorithm, an environment or an experiment is its own file and one line here. The command line, `lexrl.LPPO`, saved
 runs, the documentation and the conformance tests all read these tables. They hold strings, so that reading them imports
@@ -8,7 +8,7 @@ nothing; `Entry.load` imports what a line stands for.
 import importlib
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from lexrl.errors import InputError
 
@@ -26,6 +26,8 @@ class Entry(NamedTuple):
     """The algorithm for one objective that this one extends, and equals when there is only one."""
     defaults: Mapping[str, Any] = MappingProxyType({})
     """Settings that differ from the class's own defaults."""
+    presets: str = ""
+    """Of an environment: the module with the settings of algorithms that are known to work on it."""
 
     def load(self) -> Any:
         """Import what the line stands for."""
@@ -38,6 +40,20 @@ class Entry(NamedTuple):
     def make(self, **settings: Any) -> Any:
         """An instance with the defaults of this line and the given settings."""
         return self.load()(**{**self.defaults, **settings})
+
+    def kind(self) -> type:
+        """The class of the instances."""
+        found = self.load()
+        return found if isinstance(found, type) else get_type_hints(found)["return"]
+
+    @property
+    def attribute(self) -> str:
+        """The public name in `lexrl`, as in `lexrl.LPPO`."""
+        return self.target.partition(":")[2].partition(".")[0]
+
+    def summary(self) -> str:
+        """The first line of the documentation of what the line stands for."""
+        return (self.load().__doc__ or self.title).strip().splitlines()[0]
 
 
 Table = dict[str, Entry]
@@ -65,11 +81,10 @@ def find(entries: Table, name: str, kind: str) -> Entry:
 def entry_of(entries: Table, thing: Any) -> Entry | None:
     """The first line that stands for the class of an instance, None if there is no such line."""
     kind = type(thing)
-    for entry in entries.values():
-        module, _, attributes = entry.target.partition(":")
-        if module == kind.__module__ and attributes.split(".")[0] == kind.__qualname__.split(".")[0]:
-            return entry
-    return None
+    # A line names the class itself or a function beside it that builds instances, as `GridNav.generate` does.
+    nearby = [entry for entry in entries.values() if entry.target.partition(":")[0] == kind.__module__]
+    by_name = [entry for entry in nearby if entry.attribute == kind.__qualname__]
+    return next((entry for entry in by_name or nearby if entry.kind() is kind), None)
 
 
 _A = "lexrl.algorithms"
@@ -99,15 +114,44 @@ ALGORITHMS = table(
     Entry("random", f"{_A}.random:Random", "Random"),
 )
 
-_E = "lexrl.envs"
+_E, _P = "lexrl.envs", "lexrl.presets"
 
 ENVS = table(
-    Entry("cart-safe", f"{_E}.cart_safe:CartSafe", "CartSafe"),
-    Entry("grid-nav", f"{_E}.grid_nav:GridNav.generate", "GridNav"),
+    Entry("cart-safe", f"{_E}.cart_safe:CartSafe", "CartSafe", presets=f"{_P}.cart_safe"),
+    Entry("grid-nav", f"{_E}.grid_nav:GridNav.generate", "GridNav", presets=f"{_P}.grid_nav"),
     Entry("mountain-car-safe", f"{_E}.mountain_car_safe:MountainCarSafe", "MountainCarSafe"),
     Entry("random-momdp", f"{_E}.random_momdp:random_env", "RandomMOMDP"),
     Entry("cart-pole", f"{_E}.cart_pole:CartPole", "CartPole"),
 )
+
+VALUES = table(
+    Entry("constant", "lexrl.schedules:Constant", "Constant schedule"),
+    Entry("power", "lexrl.schedules:Power", "Power schedule"),
+    Entry("linear", "lexrl.schedules:Linear", "Linear schedule"),
+    Entry("absolute", "lexrl.tolerance:Absolute", "Absolute tolerance"),
+    Entry("relative", "lexrl.tolerance:Relative", "Relative tolerance"),
+    Entry("rounding", "lexrl.tolerance:Rounding", "Rounding tolerance"),
+    Entry("adaptive", "lexrl.tolerance:Adaptive", "Adaptive tolerance"),
+    Entry("scheduled", "lexrl.tolerance:Scheduled", "Scheduled tolerance"),
+    Entry("sum", "lexrl.tolerance:Sum", "Sum of tolerances"),
+    Entry("limit", "lexrl.constraints:Limit", "Limit"),
+    Entry("chance-constraint", "lexrl.constraints:Chance", "Chance constraint"),
+    Entry("target-box", "lexrl.constraints:Box", "Box of returns"),
+    Entry("epsilon-greedy", f"{_A}.tabular:EpsilonGreedy", "Epsilon-greedy exploration"),
+    Entry("softmax", f"{_A}.tabular:Softmax", "Softmax exploration"),
+    Entry("multipliers", "lexrl.dual:Dual", "Lagrange multipliers"),
+    Entry("pid-lagrangian", f"{_A}.lagrangian:PIDLagrangian", "PID Lagrangian"),
+    Entry("networks", f"{_A}.actor_critic:Networks", "Networks"),
+    Entry("optimizer", "lexrl.networks:Optimiser", "Optimizer"),
+    Entry("single-objective", f"{_A}.single_objective:SingleObjective", "Single objective"),
+    Entry("per-seed", f"{_E}.per_seed:PerSeed", "An environment for each seed"),
+    Entry("cost-aware", f"{_E}.cost_aware:CostAwareObservation", "Observes accumulated costs"),
+    Entry("finite", f"{_E}.finite:FiniteEnv", "Finite MOMDP"),
+    Entry("spec", "lexrl.types:Spec", "Spec"),
+    Entry("discrete", "lexrl.types:Discrete", "Discrete space"),
+    Entry("box", "lexrl.types:Box", "Box space"),
+)
+"""Parts of algorithms and environments that are written to files under a short name."""
 
 _X = "lexrl.experiments"
 

@@ -1,5 +1,5 @@
-"""What goes wrong by the user's hand."""
+"""Errors that a user can correct."""
 
 
 class InputError(ValueError):
-    """The user gave something that cannot work: one sentence with what was given, what is needed, what to try."""
+    """Something was given that does not work: one sentence with what it was, what is needed and what to try."""

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from lexrl.errors import InputError
 from lexrl.schedules import Constant, Schedule, as_schedule
 from lexrl.stages import Progress
+from lexrl.units import counts
 
 Schedules = Schedule | tuple[Schedule, ...]
 
@@ -40,10 +41,14 @@ class State(NamedTuple):
 class Multipliers(eqx.Module):
     """How multipliers move, and how fast each objective moves the policy."""
 
-    beta: Schedules = eqx.field(converter=partial(as_schedules, name="beta"), default=Constant(1.0))
+    beta: Schedules = eqx.field(
+        converter=partial(as_schedules, name="beta"), default=Constant(1.0), metadata=counts("updates")
+    )
     """Rate at which each objective moves the policy, relative to `learning_rate`, by the number of updates: one, or one
     each; smaller for less important objectives."""
-    eta: Schedules = eqx.field(converter=partial(as_schedules, name="eta"), default=Constant(1.0))
+    eta: Schedules = eqx.field(
+        converter=partial(as_schedules, name="eta"), default=Constant(1.0), metadata=counts("updates")
+    )
     """Rate of the multipliers, per window of episodes: one, or M + 1, the i-th of which applies while i objectives have
     converged."""
     normalize_violation: bool = eqx.field(static=True, default=True)

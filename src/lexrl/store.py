@@ -1,12 +1,14 @@
-"""A run's folder: files that are whole or not there at all, with checksums, and nothing that needs pickle.
+"""A run's folder: files are complete or absent, arrays have checksums, and nothing needs pickle.
 
-    run.json            what was run: everything needed to repeat it
+    run.json            what is run: everything needed to repeat it
     metrics.csv         the learning curves, one row for each seed, point, metric and objective
+    curves.png          the returns, drawn
+    map.png             the first seed's policy, where the environment is a grid
     policies/           one file for each seed: settings and parameters
     summary.json        written last: a folder that has one holds a finished run
     checkpoints/        the latest two, until the run is finished
 
-Arrays are kept as safetensors; what belongs to them and a checksum of all of it are in the file's header.
+Arrays are stored as safetensors; their description and a checksum are in the file's header.
 """
 
 import csv
@@ -27,26 +29,27 @@ import safetensors.numpy
 
 from lexrl.errors import InputError
 
-FORMAT = 1
+FORMAT = 2
 RUN, METRICS, SUMMARY, POLICIES, CHECKPOINTS = "run.json", "metrics.csv", "summary.json", "policies", "checkpoints"
+CURVES, MAP = "curves.png", "map.png"
 KEPT = 2
-"""Checkpoints that are kept: the second is for when the first is damaged."""
+"""Checkpoints that are kept: the second is used if the first is damaged."""
 Kinds = Mapping[str, type | tuple[type, ...]]
 IN_RUN: Kinds = {
-    "algorithm": (dict, list), "world": dict, "order": str, "objectives": list, "seeds": list, "steps": int,
-    "chunks": int,
+    "algorithm": (dict, list), "env": dict, "order": str, "objectives": list, "seeds": list, "total_timesteps": int,
+    "num_log_points": int,
 }  # fmt: skip
-"""What `run.json` must have."""
+"""What `run.json` must hold."""
 IN_SUMMARY: Kinds = {"per_episode": dict, "stopped": dict, "seconds": (int, float)}
-"""What `summary.json` must have."""
+"""What `summary.json` must hold."""
 
 
 class Damaged(InputError):
-    """A file that is not what was written."""
+    """A file that is not as it was written."""
 
 
 def new_folder(wanted: pathlib.Path) -> pathlib.Path:
-    """The wanted folder if it is not there yet or empty; else the same name with the first free number."""
+    """The wanted folder if it does not exist or is empty; else the same name with the first free number."""
     number = 1
     while True:
         folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
@@ -55,14 +58,14 @@ def new_folder(wanted: pathlib.Path) -> pathlib.Path:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise InputError(
-                    f"The folder {str(folder)!r} cannot be made ({error.strerror}); give another with --out."
+                    f"The folder {str(folder)!r} cannot be created ({error.strerror}); give another with --out."
                 ) from None
             return folder
         number += 1
 
 
 def write_bytes(path: pathlib.Path, content: bytes) -> None:
-    """Write a file in one stroke: readers see the old one or the new one, never half of it."""
+    """Write a file atomically: readers see the old one or the new one, never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -84,7 +87,7 @@ def write_json(path: pathlib.Path, content: Mapping[str, Any]) -> None:
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """A file's content, or a sentence on what is wrong with it."""
+    """The content of a file, or a sentence on what is wrong with it."""
     try:
         content = json.loads(path.read_text())
     except FileNotFoundError:
@@ -97,12 +100,12 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 
 
 def require(path: pathlib.Path, content: Mapping[str, Any], kinds: Kinds) -> None:
-    """Complain about a file that does not have what it must."""
+    """Complain about a file that lacks what it must hold."""
     for key, kind in kinds.items():
         if key not in content:
             raise Damaged(f"The file {str(path)!r} is damaged: it has no {key!r}.")
         if not isinstance(content[key], kind):
-            raise Damaged(f"The file {str(path)!r} is damaged: its {key!r} cannot be {content[key]!r}.")
+            raise Damaged(f"The file {str(path)!r} is damaged: its {key!r} is {content[key]!r}.")
 
 
 def write_csv(path: pathlib.Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -143,13 +146,14 @@ def read_arrays(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, An
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}.") from None
     except (safetensors.SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
-        raise Damaged(f"The file {str(path)!r} is damaged, or none of lexrl's ({type(error).__name__}).") from None
+        raise Damaged(f"The file {str(path)!r} is damaged, or not written by lexrl ({type(error).__name__}).") from None
     if form != FORMAT:
         raise InputError(
-            f"The file {str(path)!r} has format {form}, and this lexrl reads {FORMAT}; use the version that wrote it."
+            f"The file {str(path)!r} has format {form}, and this version of lexrl reads format {FORMAT}; "
+            "use the version that wrote it, or run it again."
         )
     if _digest(arrays, about) != expected:
-        raise Damaged(f"The file {str(path)!r} is damaged: its checksum does not fit.")
+        raise Damaged(f"The file {str(path)!r} is damaged: its checksum does not match.")
     return arrays, about
 
 
@@ -165,7 +169,7 @@ def _digest(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> str:
 def write_checkpoint(
     folder: pathlib.Path, steps: int, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
 ) -> None:
-    """Keep a checkpoint; those before the latest two go."""
+    """Write a checkpoint; those before the latest two are removed."""
     write_arrays(folder / CHECKPOINTS / f"{steps:012d}.safetensors", arrays, about)
     for path in checkpoints(folder)[KEPT:]:
         path.unlink()
@@ -178,11 +182,11 @@ def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
 
 def remove_checkpoints(folder: pathlib.Path) -> None:
     """A finished run needs none, and those with a replay buffer are large."""
-    place = folder / CHECKPOINTS
-    if place.is_dir():
-        for path in place.iterdir():  # leftovers of a write that was killed, too
+    inside = folder / CHECKPOINTS
+    if inside.is_dir():
+        for path in inside.iterdir():  # also what a killed write left behind
             path.unlink()
-        place.rmdir()
+        inside.rmdir()
 
 
 def is_run(folder: pathlib.Path) -> bool:
@@ -194,7 +198,7 @@ def is_finished(folder: pathlib.Path) -> bool:
 
 
 def read_run(folder: pathlib.Path) -> dict[str, Any]:
-    """What was run, as it stands in `run.json`."""
+    """What is run: the content of `run.json`."""
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}; give one that `lexrl train` left.")
     if not is_run(folder):
@@ -207,8 +211,8 @@ def read_run(folder: pathlib.Path) -> dict[str, Any]:
         raise InputError(f"The file {str(path)!r} is from another program; give a folder that `lexrl train` left.")
     if content["format"] != FORMAT:
         raise InputError(
-            f"The run in {str(folder)!r} has format {content['format']}, and this lexrl reads {FORMAT}; "
-            "use the version that wrote it."
+            f"The run in {str(folder)!r} has format {content['format']}, and this version of lexrl reads format "
+            f"{FORMAT}; use the version that wrote it, or run it again."
         )
     require(path, content, IN_RUN)
     if not content["seeds"] or not all(isinstance(seed, int) for seed in content["seeds"]):
@@ -221,11 +225,11 @@ def read_run(folder: pathlib.Path) -> dict[str, Any]:
 def require_finished(folder: pathlib.Path) -> None:
     """Complain about a run that is not finished."""
     if not is_finished(folder):
-        raise InputError(f"The run in {str(folder)!r} is not finished; `lexrl resume {folder}` goes on with it.")
+        raise InputError(f"The run in {str(folder)!r} is not finished; `lexrl resume {folder}` continues it.")
 
 
 def read_summary(folder: pathlib.Path, seeds: Sequence[int], objectives: Sequence[str]) -> dict[str, Any]:
-    """What a finished run came to, as it stands in `summary.json`."""
+    """The results of a finished run: the content of `summary.json`."""
     path = folder / SUMMARY
     content = read_json(path)
     require(path, content, IN_SUMMARY)
@@ -233,9 +237,9 @@ def read_summary(folder: pathlib.Path, seeds: Sequence[int], objectives: Sequenc
     for name in objectives:
         values = content["per_episode"][name]
         if len(values) != len(seeds) or not all(isinstance(value, int | float) for value in values):
-            raise Damaged(f"The file {str(path)!r} is damaged: {name!r} has not one number for each seed.")
-    if strangers := content["stopped"].keys() - set(map(str, seeds)):
-        raise Damaged(f"The file {str(path)!r} is damaged: the run has no seed {', '.join(sorted(strangers))}.")
+            raise Damaged(f"The file {str(path)!r} is damaged: {name!r} does not have one number for each seed.")
+    if unknown := content["stopped"].keys() - set(map(str, seeds)):
+        raise Damaged(f"The file {str(path)!r} is damaged: the run has no seed {', '.join(sorted(unknown))}.")
     return content
 
 
@@ -245,11 +249,11 @@ def read_curves(
     """The learning curves in `metrics.csv`: steps `[points]`, and metrics `[points, seeds]` or `[points, seeds, M]`."""
     path = folder / METRICS
     rows, found = read_csv(path), {}
-    place = {seed: i for i, seed in enumerate(seeds)}
+    position = {seed: i for i, seed in enumerate(seeds)}
     column = {"": None} | {name: i for i, name in enumerate(objectives)}
     for line, row in enumerate(rows, 2):  # the first has the names
         try:
-            at = (int(row["step"]), place[int(row["seed"])], column[row["objective"]])
+            at = (int(row["step"]), position[int(row["seed"])], column[row["objective"]])
             found.setdefault(row["metric"], {})[at] = float(row["value"])
         except (KeyError, ValueError, TypeError):
             raise Damaged(f"The file {str(path)!r} is damaged: line {line} cannot be read.") from None
@@ -260,17 +264,17 @@ def read_curves(
         wanted = list(itertools.product(steps, range(len(seeds)), each))
         if values.keys() != set(wanted):
             raise Damaged(
-                f"The file {str(path)!r} is damaged: it has not one number of {name!r} for each seed and step."
+                f"The file {str(path)!r} is damaged: it does not have one number of {name!r} for each seed and step."
             )
         shape = (len(steps), len(seeds)) if None in each else (len(steps), len(seeds), len(objectives))
         metrics[name] = np.array([values[at] for at in wanted]).reshape(shape)
     if "episode_return" not in metrics:
-        raise Damaged(f"The file {str(path)!r} is damaged: it has no 'return'.")
+        raise Damaged(f"The file {str(path)!r} is damaged: it has no 'episode_return'.")
     return np.array(steps), metrics
 
 
 def is_full(error: OSError) -> bool:
-    """Is there no room left on the disk?"""
+    """Is the disk full?"""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 

@@ -1,5 +1,7 @@
 """ApproPO's parts: the nearest point of a cone, the sample of policies, and a mixture that is played as one."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -145,11 +147,17 @@ class TestTheMixture:
             flat[:, 0, :, 1] = flat[:, 1, :, 2] = 1
             return jnp.asarray(values)
 
-        learners = result.train_states.agent
-        assert (np.asarray(learners.num_direction_updates) >= 2).all()
-        learners = learners._replace(mixture=jax.tree.map(planted, learners.mixture))
-        object.__setattr__(result, "train_states", result.train_states._replace(agent=learners))
-        return result
+        states = jax.tree.map(lambda *leaves: np.stack(leaves), *[policy.state for policy in result.policies])
+        assert (states.num_direction_updates >= 2).all()
+        mixture = jax.tree.map(planted, states.mixture)
+        policies = [
+            dataclasses.replace(
+                policy,
+                state=policy.state._replace(mixture=jax.tree.map(lambda leaf, i=i: np.asarray(leaf)[i], mixture)),
+            )
+            for i, policy in enumerate(result.policies)
+        ]
+        return dataclasses.replace(result, policies=tuple(policies))
 
     def test_a_part_plays_an_episode(self, result):
         paid = result.evaluate(400).returns[..., 0]

@@ -1,6 +1,8 @@
 """With one objective the lexicographic algorithms are the ordinary ones, to the last bit; and an objective that is
 there twice changes nothing."""
 
+from types import SimpleNamespace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,6 +10,8 @@ import numpy as np
 import pytest
 
 import lexrl
+from lexrl.runs import plan
+from lexrl.runs.pipeline import snapshots
 from lexrl.types import Discrete, Spec, Transition
 
 # Short episodes: many ends, of both kinds, in few steps.
@@ -95,9 +99,9 @@ def same(one, other):
 
 def trained(algorithm, world):
     steps = UPDATES * algorithm.num_envs * algorithm.num_steps
-    result = lexrl.train(algorithm, world, "max reward", seeds=2, total_timesteps=steps, num_log_points=1)
-    assert not result.faults
-    return result
+    *_, last = snapshots(plan(algorithm, world, "max reward", 2, steps, 1))
+    assert not last.result.faults
+    return SimpleNamespace(train_states=last.train_states, metrics=last.result.metrics)
 
 
 @pytest.mark.parametrize(("ordinary", "lexicographic", "world"), CASES)

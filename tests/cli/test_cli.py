@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -12,18 +11,17 @@ import sys
 import pytest
 
 from lexrl import cli
-from lexrl.cli.names import ALGORITHMS
-from lexrl.cli.train import stopping
-from lexrl.envs.named import WORLDS, kind, name_of
+from lexrl.catalog import ALGORITHMS, ENVS
+from lexrl.cli.signals import stopping
 
-GRID = ["grid-nav", "--size", "5", "--seed", "3"]
+PROGRAM = [sys.executable, "-m", "lexrl"]
+GRID = ["grid-nav", "--size", "5", "--map-seed", "3"]
 ORDER = ["--order", "min cost > max reward"]
 
 
 def lexrl(*arguments, cwd, width="100"):
-    program = pathlib.Path(sys.executable).with_name("lexrl")
     environment = os.environ | {"COLUMNS": width, "TERM": "dumb"}
-    return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, env=environment, timeout=300)
+    return subprocess.run([*PROGRAM, *arguments], cwd=cwd, capture_output=True, text=True, env=environment, timeout=300)
 
 
 def test_what_draws_waits_until_it_is_needed():
@@ -41,7 +39,19 @@ def solved(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("train")
-    options = ["--seeds", "3", "--steps", "2e4", "--gamma", "0.95", "--tolerance", "0.02", "1%", "--alpha", "n^-0.7"]
+    options = [
+        "--seeds",
+        "3",
+        "--total-timesteps",
+        "2e4",
+        "--gamma",
+        "0.95",
+        "--tolerance",
+        "0.02",
+        "1%",
+        "--alpha",
+        "n^-0.7",
+    ]
     return lexrl(
         "train", "expected-sarsa", *GRID, *ORDER, *options, cwd=folder
     ), folder / "runs" / "expected-sarsa-grid-nav"
@@ -83,7 +93,7 @@ class TestTrain:
         assert done.returncode == 0, done.stderr
         lines = [line for line in done.stdout.splitlines() if " steps  " in line]
         assert len(lines) == 11
-        assert " s" in lines[0].split("compiled and begun in ")[1]
+        assert " s" in lines[0].split("compiled and started in ")[1]
         assert all(" steps/s  " in line for line in lines[1:])
         assert "20,000 steps" in lines[-1]
         assert "optimum" in done.stdout
@@ -117,11 +127,78 @@ def test_list_names_everything(tmp_path):
         assert name in done.stdout
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ENVS)
 def test_builders_say_what_they_build(name):
-    world = WORLDS[name]()
-    assert kind(WORLDS[name]) is type(world)
-    assert name_of(world) == name
+    assert ENVS[name].kind() is type(ENVS[name].make())
+
+
+def test_list_as_json(tmp_path):
+    done = lexrl("list", "--json", cwd=tmp_path)
+    content = json.loads(done.stdout)
+    assert [one["name"] for one in content["algorithms"]] == list(ALGORITHMS)
+    assert {one["name"]: one["signals"] for one in content["environments"]}["cart-safe"] == ["reward", "cost"]
+    assert "safety" in [one["name"] for one in content["experiments"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["train", "--out", "ppo", "lppo", "cart-safe"], "needs the algorithm and the environment, not '--out'"),
+        (["train", "lppo", "--out", "ppo", "cart-safe"], "needs the environment after the algorithm, not '--out'"),
+        (["train"], "needs the algorithm and the environment, as in `lexrl train lppo cart-safe`; flags come after"),
+        (["train", "cart-safe", "lppo"], "There is no algorithm 'cart-safe'; there are q-learning"),
+        (["train", "lppo", "cartsafe"], "There is no environment 'cartsafe'; there are cart-safe"),
+        (["train", "lppo", "cart-safe", "--preset", "best"], "invalid choice: 'best'"),
+        (["train", "sarsa", "grid-nav", "--preset", "paper"], "There is no preset 'paper' for sarsa on grid-nav"),
+        (["solve", "--order", "min cost", "grid-nav"], "needs the environment, not '--order'"),
+        (["experiment", "--size", "smoke", "safety"], "needs a name, not '--size'"),
+        (["experiment", "safty"], "There is no experiment 'safty'; there are scaling, safety"),
+        (["watch", "run"], "There is no command 'watch'; there are train, resume"),
+    ],
+)  # fmt: skip
+def test_names_come_first(words, sentence, tmp_path, monkeypatch, capsys):
+    """Whatever follows a flag is that flag's value: never a name, and never another preset."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(words)
+    assert stopped.value.code == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_flags_value_may_be_a_name(tmp_path, monkeypatch, capsys):
+    """The preset is that of the names at their positions."""
+    monkeypatch.chdir(tmp_path)
+    cli.main(["train", "random", "cart-safe", "--out", "ppo", "--total-timesteps", "64", "--seeds", "1"])
+    about = json.loads((tmp_path / "ppo" / "run.json").read_text())
+    assert (about["name"], about["preset"], about["order"]) == ("random", "tuned", "min cost > max reward")
+    assert about["command"] == "lexrl train random cart-safe --out ppo --total-timesteps 64 --seeds 1"
+    assert capsys.readouterr().out.splitlines()[0] == "random on cart-safe: min cost > max reward (tuned preset)"
+
+
+def test_any_algorithm_on_any_environment(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cli.main(
+        [
+            *("train", "la2c", "gym:CartPole-v1", "--order", "max reward", "--total-timesteps", "300", "--seeds", "1"),
+            *("--hidden-sizes", "8", "--num-envs", "2"),
+        ]
+    )
+    assert "la2c on gym:CartPole-v1: max reward (default settings)" in capsys.readouterr().out
+    about = json.loads((tmp_path / "runs" / "la2c-gym-CartPole-v1" / "run.json").read_text())
+    assert about["env"] == {"name": "gym:CartPole-v1", "kwargs": {}}
+    assert about["algorithm"]["num_envs"] == 2
+
+
+def test_a_shorter_run_shortens_what_is_scheduled(capsys):
+    def rates(*words):
+        with pytest.raises(SystemExit):
+            cli.main(["train", "lppo", "cart-safe", *words, "--help"])
+        return re.search(r"step size, by the number of updates. \(default: '([^']*)'\)", capsys.readouterr().out)[1]
+
+    whole, short = rates(), rates("--total-timesteps", "6e5")
+    assert whole == "0.005 to 5e-05 in 2900"
+    assert short == "0.005 to 5e-05 in 290"
 
 
 @pytest.mark.parametrize(
@@ -143,15 +220,15 @@ def test_help_fits(command, tmp_path):
         (["solve", "random-momdp", "--order", "max signal_1", "--gamma", "1"], "gamma"),
         (["solve", "grid-nav", "--order", "min cost ±-1"], "must be 0 or more"),
         (["solve", "grid-nav", "--size", "2", *ORDER], "A grid of size 2"),
-        (["train", "sarsa", "grid-nav", "--one-hot", *ORDER], "needs numbered observations"),
-        (["train", "sarsa", "grid-nav", *ORDER, "--steps", "0"], "0 steps cannot be trained"),
+        (["train", "sarsa", "grid-nav", "--one-hot", *ORDER], "needs discrete observations"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--total-timesteps", "0"], "total_timesteps is 0"),
         (["train", "sarsa", "grid-nav", *ORDER, "--seeds", "0"], "No seeds were given"),
-        (["train", "sarsa", "grid-nav", *ORDER, "--episodes", "0"], "0 episodes"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--eval-episodes", "0"], "0 episodes"),
         (["train", "sarsa", "grid-nav", *ORDER, "--gamma", "0.9", "0.9", "0.9"], "gamma has 3 entries for 2"),
         (["train", "sarsa", "grid-nav", *ORDER, "--tolerance=-0.1"], "must be 0 or more"),
         (["train", "sarsa", "grid-nav", *ORDER, "--gamma", "1.5"], "Gamma is 1.5; a discount lies in [0, 1]."),
         (["train", "sarsa", "grid-nav", *ORDER, "--alpha", "fast"], "The schedule 'fast' cannot be read"),
-        (["train", "sarsa", "grid-nav", *ORDER, "--bandit", "ucb"], "The bandit 'ucb' cannot be read"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--exploration", "ucb"], "The bandit 'ucb' cannot be read"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, tmp_path, monkeypatch, capsys):
@@ -175,7 +252,7 @@ def test_flags_of_a_run_are_disjoint(capsys):
         assert stopped.value.code == 0
         return set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
 
-    worlds = {world: flags("random", world) for world in (*WORLDS, "gym:CartPole-v1")}
+    worlds = {world: flags("random", world) for world in (*ENVS, "gym:CartPole-v1")}
     algorithms = {algorithm: flags(algorithm, "grid-nav") for algorithm in ALGORITHMS}
     everywhere = set.intersection(*worlds.values())  # of the run, and of random play
     of_worlds = set.union(*worlds.values()) - everywhere
@@ -186,8 +263,7 @@ def test_flags_of_a_run_are_disjoint(capsys):
 
 def test_stopping_at_once_is_no_traceback(tmp_path):
     """The first signal waits for the part that runs, which here takes minutes; the second does not."""
-    program = pathlib.Path(sys.executable).with_name("lexrl")
-    command = [program, "train", "q-learning", *GRID, *ORDER, "--steps", "5e8", "--seeds", "1"]
+    command = [*PROGRAM, "train", "q-learning", *GRID, *ORDER, "--total-timesteps", "5e8", "--seeds", "1"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert "q-learning on grid-nav" in process.stdout.readline()  # it has begun
         process.send_signal(signal.SIGINT)
@@ -195,7 +271,7 @@ def test_stopping_at_once_is_no_traceback(tmp_path):
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert complaint.strip() == "lexrl: stopped by hand."
+    assert complaint.strip() == "lexrl: interrupted."
 
 
 def test_signals_are_noted_and_the_handlers_put_back(capfd):

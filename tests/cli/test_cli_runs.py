@@ -7,7 +7,7 @@ import pytest
 
 import lexrl
 from lexrl import Networks, cli, store
-from lexrl.runs import plan, record
+from lexrl.runs import execute, plan
 
 ORDER = "min cost > max reward"
 LEARNER = lexrl.LPPO(num_envs=4, num_steps=64, num_minibatches=2, networks=Networks(hidden_sizes=(8,)))
@@ -21,8 +21,9 @@ def folder(tmp_path_factory):
     idle, turned = lexrl.Random(), "max reward > min cost"
     lexrl.train(idle, "cart-safe", turned, seeds=3, total_timesteps=1024, num_log_points=2, out=place / "turned")
     run = plan(LEARNER, "cart-safe", ORDER, 3, 1024, 4)
-    record.begin(store.new_folder(place / "stopped"), run)
-    next(iter(record.record(place / "stopped", run)))
+    results = execute(run, store.new_folder(place / "stopped"))
+    next(results)
+    results.close()
     lexrl.train(
         lexrl.QLearning(),
         "random-momdp",
@@ -63,7 +64,7 @@ def test_evaluate(ask, folder):
     assert len(content["returns"]["0"]["cost"]) == 3
     result = lexrl.load(folder / "one").evaluate(3)
     assert content["returns"]["1"]["reward"] == result.returns[1, :, 1].tolist()
-    assert "with their randomness" in ask("evaluate", "one", "--episodes", "2", "--stochastic")
+    assert "Stochastic policies" in ask("evaluate", "one", "--episodes", "2", "--no-deterministic")
     assert (folder / "one" / "evaluation-stochastic.json").exists()
 
 
@@ -74,10 +75,10 @@ def test_compare(ask):
 
 
 @pytest.mark.parametrize(("ending", "begin"), [("gif", b"GIF8"), ("png", b"\x89PNG"), ("mp4", b"\x00\x00\x00")])
-def test_watch(ask, folder, ending, begin):
-    told = ask("watch", "two", "--seed", "6", "--out", f"film.{ending}")
+def test_video(ask, folder, ending, begin):
+    told = ask("video", "two", "--seed", "6", "--out", f"video.{ending}")
     assert "Seed 6, episode 0" in told
-    assert (folder / f"film.{ending}").read_bytes().startswith(begin)
+    assert (folder / f"video.{ending}").read_bytes().startswith(begin)
 
 
 def test_report(ask, folder):
@@ -95,18 +96,18 @@ def test_check(ask):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["compare", "one"], "1 run cannot be compared; give two or more folders"),
-        (["compare", "one", "turned"], "different orders, so that none is better: one has 'min cost > max reward'"),
-        (["compare", "one", "stopped"], "is not finished; `lexrl resume stopped` goes on with it"),
+        (["compare", "one"], "Comparing takes two or more folders, but 1 was given"),
+        (["compare", "one", "turned"], "different orders and cannot be ranked: one has 'min cost > max reward'"),
+        (["compare", "one", "stopped"], "is not finished; `lexrl resume stopped` continues it"),
         (["compare", "one", "nothing"], "There is no folder 'nothing'"),
         (["evaluate", "stopped"], "is not finished"),
         (["evaluate", "one", "--episodes", "0"], "evaluation episodes is 0"),
         (["evaluate", "."], "there are runs in it: finite, one, stopped, turned, two"),
-        (["resume", "one"], "is finished; look at it with `lexrl evaluate one`"),
-        (["watch", "one", "--seed", "9"], "The run has no seed 9; it has 0, 1, 2"),
-        (["watch", "one", "--out", "film.avi"], "cannot be written as 'film.avi'; give a name that ends in"),
-        (["watch", "one", "--episode", "-1"], "Episode -1 cannot be"),
-        (["watch", "finite"], "FiniteWorld cannot be drawn"),
+        (["resume", "one"], "is finished; `lexrl evaluate one` evaluates it again"),
+        (["video", "one", "--seed", "9"], "The run has no seed 9; it has 0, 1, 2"),
+        (["video", "one", "--out", "video.avi"], "cannot be written as 'video.avi'; give a name that ends in"),
+        (["video", "one", "--episode", "-1"], "The episode is -1"),
+        (["video", "finite"], "FiniteEnv cannot be rendered"),
         (["report", "nothing"], "There is no folder 'nothing'"),
         (["check", "ppo", "cart-safe", "--order", "max reward"], "There is no theorem here for PPO"),
         (["train", "lppo", "gym:Nothing-v9"], "Gymnasium cannot make 'Nothing-v9'"),
@@ -148,21 +149,37 @@ def without_last_line(path):
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
 
 
-EVERYONE = ("evaluate", "watch", "compare", "report", "resume")
-READERS = ("evaluate", "watch", "compare", "report")
-PLAYERS = ("evaluate", "watch")
+EVERYONE = ("evaluate", "video", "compare", "report", "resume")
+READERS = ("evaluate", "video", "compare", "report")
+PLAYERS = ("evaluate", "video")
 POLICY = "policies/seed-1.safetensors"
 DAMAGE = {
-    "a flipped bit in a policy": (POLICY, flipped, PLAYERS, "is damaged: its checksum does not fit"),
-    "a policy cut off": (POLICY, truncated, PLAYERS, "is damaged, or none of lexrl's"),
+    "a flipped bit in a policy": (POLICY, flipped, PLAYERS, "is damaged: its checksum does not match"),
+    "a policy cut off": (POLICY, truncated, PLAYERS, "is damaged, or not written by lexrl"),
     "no policy": (POLICY, lambda path: path.unlink(), PLAYERS, "There is no file"),
     "no JSON": ("run.json", written("{"), EVERYONE, "is damaged: it is not JSON"),
     "no text": ("run.json", lambda path: path.write_bytes(b"\xff\xfe\x00"), EVERYONE, "is damaged: it is not JSON"),
     "a list": ("run.json", written("[]"), EVERYONE, "is damaged: it holds list"),
     "another program's": ("run.json", written('{"name": "left-pad"}'), EVERYONE, "is from another program"),
-    "a later format": ("run.json", changed(format=99), EVERYONE, "has format 99, and this lexrl reads 1"),
-    "no steps": ("run.json", changed(steps=None), EVERYONE, "is damaged: it has no 'steps'"),
-    "steps in words": ("run.json", changed(steps="many"), EVERYONE, "is damaged: its 'steps' cannot be 'many'"),
+    "a later format": (
+        "run.json",
+        changed(format=99),
+        EVERYONE,
+        "has format 99, and this version of lexrl reads format 2",
+    ),
+    "an earlier format": (
+        "run.json",
+        changed(format=1),
+        EVERYONE,
+        "has format 1, and this version of lexrl reads format 2; use the version that wrote it, or run it again.",
+    ),
+    "no steps": ("run.json", changed(total_timesteps=None), EVERYONE, "is damaged: it has no 'total_timesteps'"),
+    "steps in words": (
+        "run.json",
+        changed(total_timesteps="many"),
+        EVERYONE,
+        "is damaged: its 'total_timesteps' is 'many'",
+    ),
     "seeds in words": ("run.json", changed(seeds=["one"]), EVERYONE, "is damaged: its 'seeds' are not whole numbers"),
     "no signs": (
         "run.json",
@@ -172,7 +189,7 @@ DAMAGE = {
     ),
     "other settings": (
         "run.json",
-        changed(algorithm={"class": "lexrl.algorithms.lppo:LPPO", "speed": 3}),
+        changed(algorithm={"kind": "lppo", "speed": 3}),
         (*PLAYERS, "resume"),
         "The settings in the file do not fit",
     ),
@@ -183,13 +200,18 @@ DAMAGE = {
         "summary.json",
         changed(per_episode={"cost": [0, 1], "reward": [0, 1, 2]}),
         READERS,
-        "is damaged: 'cost' has not one number for each seed",
+        "is damaged: 'cost' does not have one number for each seed",
     ),
     "nothing on stops": ("summary.json", changed(stopped=None), READERS, "is damaged: it has no 'stopped'"),
     "a stranger's stop": ("summary.json", changed(stopped={"8": "NaN."}), READERS, "is damaged: the run has no seed 8"),
     "no time": ("summary.json", changed(seconds=None), READERS, "is damaged: it has no 'seconds'"),
     "a summary to go on from": ("summary.json", truncated, ("resume",), "is finished"),
-    "curves cut off": ("metrics.csv", without_last_line, (*PLAYERS, "report"), "is damaged: it has not one number of"),
+    "curves cut off": (
+        "metrics.csv",
+        without_last_line,
+        (*PLAYERS, "report"),
+        "is damaged: it does not have one number of",
+    ),
     "no curves": ("metrics.csv", lambda path: path.unlink(), PLAYERS, "There is no file"),
 }
 

@@ -1,6 +1,6 @@
 """What `--help` says, word for word: a change of the command line shows in the snapshots.
 
-To renew them after a change that is meant: `python tests/test_help.py`, and read the difference.
+To renew them after a change that is meant: `python tests/cli/test_help.py`, and read the difference.
 """
 
 import contextlib
@@ -24,11 +24,12 @@ COMMANDS = {
     "resume": ["resume"],
     "evaluate": ["evaluate"],
     "compare": ["compare"],
-    "watch": ["watch"],
+    "video": ["video"],
     "report": ["report"],
     "solve": ["solve"],
     "solve-grid-nav": ["solve", "grid-nav"],
     "check": ["check"],
+    "check-la2c-grid-nav": ["check", "la2c", "grid-nav"],
     "experiment": ["experiment"],
     "list": ["list"],
 }

@@ -189,7 +189,7 @@ class TestEnvironments:
         world = GymEnv("CartPole-v1", 40)
         result = lexrl.train(lexrl.Random(num_envs=3), world, ORDER, seeds=2, total_timesteps=3, num_log_points=1)
         alone = lexrl.train(lexrl.Random(num_envs=1), world, ORDER, seeds=2, total_timesteps=1, num_log_points=1)
-        one, other = (run.evaluate(7, gamma=0.9, greedy=False) for run in (result, alone))
+        one, other = (run.evaluate(7, gamma=0.9, deterministic=False) for run in (result, alone))
         jax.tree.map(np.testing.assert_array_equal, one, other)
         assert len(np.unique(one.lengths)) > 4
 

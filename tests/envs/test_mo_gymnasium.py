@@ -83,8 +83,8 @@ def process(n, a, entries, paid, known, first, signals):
 
 def worth(result, truth):
     """What every seed's policy is worth exactly."""
-    rows = [np.vstack([table, np.full(truth.n_actions, 1 / truth.n_actions)]) for table in result.chances()]
-    return np.array([lexrl.evaluate(truth, table, result.run.order).returns for table in rows])
+    rows = [np.vstack([table, np.full(truth.n_actions, 1 / truth.n_actions)]) for table in result.probabilities()]
+    return np.array([lexrl.exact.evaluate(truth, table, result.run.order).returns for table in rows])
 
 
 class Case:
@@ -253,7 +253,7 @@ class TestLearned:
         one, (learner, steps) = case(name), learners[name]
         world = lexrl.FiniteEnv(one.truth, max_episode_steps=one.world.spec.max_episode_steps)
         result = lexrl.train(learner, world, one.order, seeds=16, total_timesteps=steps, num_log_points=2)
-        worths = [lexrl.evaluate(one.truth, table, one.order).returns for table in result.chances()]
+        worths = [lexrl.exact.evaluate(one.truth, table, one.order).returns for table in result.probabilities()]
         np.testing.assert_allclose(worths, [one.best] * 16, rtol=1e-6, atol=1e-9)
 
 

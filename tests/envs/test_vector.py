@@ -1,5 +1,7 @@
 """Vector environments: in all modes of resetting the same numbers as single environments; and what is refused."""
 
+from types import SimpleNamespace
+
 import equinox as eqx
 import gymnasium
 import jax
@@ -15,6 +17,8 @@ from lexrl.errors import InputError
 from lexrl.loops import host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
+from lexrl.runs import plan
+from lexrl.runs.pipeline import snapshots
 from lexrl.types import Box, Discrete, Transition
 
 ORDER = parse("max reward > min cost")
@@ -75,7 +79,11 @@ def together(mode, n=WORLDS, **settings):
 
 
 def lived(world, **settings):
-    return lexrl.train(Scribe(**settings), world, ORDER, seeds=2, total_timesteps=STEPS, num_log_points=1)
+    *_, last = snapshots(plan(Scribe(**settings), world, ORDER, 2, STEPS, 1))
+    result = last.result
+    return SimpleNamespace(
+        train_states=last.train_states, metrics=result.metrics, agent=result.agent, evaluate=result.evaluate
+    )
 
 
 def same(one, other):

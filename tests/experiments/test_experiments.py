@@ -3,12 +3,15 @@
 import dataclasses
 import json
 import pathlib
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import lexrl
 from lexrl import cli, presets, store
+from lexrl.catalog import ENVS
 from lexrl.envs import random_envs
 from lexrl.experiments import (
     find,
@@ -210,12 +213,13 @@ class TestClaims:
         assert [seen for _, seen, _ in pb_settings._claims(done)] == ["yes", "yes"]
 
 
-def test_one_more_algorithm_and_one_more_environment_are_a_line_each(tmp_path, monkeypatch):
-    """Both have presets; an environment without a drawing is left out of the images."""
-    monkeypatch.setitem(presets._MAKERS, ("paper", "mountain-car-safe"), lambda: {
-        "random": presets.Preset(lexrl.Random(), {}, presets.SAFE, 2_000)
-    })  # fmt: skip
-    size = {"presets": ("paper",), "seeds": 2, "max_timesteps": 2_000, "max_replayed": 2_000}
+def test_one_more_learner_and_one_more_world_are_a_line_each(tmp_path, monkeypatch):
+    """Both have presets; a world that nobody draws is left out of the pictures."""
+    made = {"random": presets.Preset(lexrl.Random(), presets.SAFE, 2_000)}
+    monkeypatch.setitem(sys.modules, "my_presets", SimpleNamespace(PRESETS={"paper": lambda: made}))
+    entry = ENVS["mountain-car-safe"]._replace(presets="my_presets")
+    monkeypatch.setitem(ENVS, "mountain-car-safe", entry)
+    size = {"presets": ("paper",), "seeds": 2, "steps": 2_000, "replayed": 2_000}
     monkeypatch.setitem(safety.ALGORITHMS, "ppo-lagrangian", "PPO-Lagrangian")
     monkeypatch.setitem(safety.SIZES, "smoke", size | {"envs": ("cart-safe",), "algorithms": ("ppo-lagrangian",)})
     assert [job.label for job in safety.runs("smoke")] == ["PPO-Lagrangian"]

@@ -187,7 +187,7 @@ def train(name, probes, order=ORDER, **changes):
     worlds = lexrl.per_seed([probe.world() for probe in each])
     result = lexrl.train(algorithms, worlds, order, seeds=len(each), total_timesteps=STEPS[name], num_log_points=1)
     assert not result.faults
-    return result.chances(greedy=name == "LDQN").reshape(len(probes), EACH, STATES, ACTIONS)
+    return result.probabilities(greedy=name == "LDQN").reshape(len(probes), EACH, STATES, ACTIONS)
 
 
 def require_right(probe, policies):
@@ -286,8 +286,8 @@ def test_limit_averages(name):
     algorithm = learner(name, (0.02, 0.02), kind=AVERAGE_REWARD[name], stages=short)
     world = lexrl.FiniteEnv(process, max_episode_steps=32)
     result = lexrl.train(algorithm, world, TWO, seeds=EACH, total_timesteps=STEPS[name], num_log_points=1)
-    best = lexrl.solve_average(process, TWO).returns
+    best = lexrl.exact.solve_average(process, TWO).returns
     np.testing.assert_allclose(best, [0.0, 2.0], atol=1e-9)
-    achieved = [exact.average_returns(process.ordered(TWO), policy) for policy in result.chances(greedy=False)]
+    achieved = [exact.average_returns(process.ordered(TWO), policy) for policy in result.probabilities(greedy=False)]
     reached = (np.abs(np.array(achieved) - best) <= 0.05).all(axis=1)
     assert reached.sum() >= ENOUGH, achieved

@@ -43,7 +43,7 @@ def outcomes(env):
     )
     result = lexrl.train(algorithm, env, ORDER, seeds=2, total_timesteps=192 * 1500, num_log_points=1)
     assert not result.faults
-    returns = result.evaluate(1000, greedy=False).returns
+    returns = result.evaluate(1000, deterministic=False).returns
     return returns[..., 1].mean(axis=1), (returns[..., 0] > 1).mean(axis=1)
 
 

@@ -64,15 +64,15 @@ def history(folder: pathlib.Path, awaited: bytes) -> bytes:
 class TestLastPoint:
     def test_has_one_name_for_each_curve(self):
         assert list(last_point(result(2))) == [
-            "return/cost",
-            "return/reward",
-            "price/cost",
-            "price/reward",
+            "episode_return/cost",
+            "episode_return/reward",
+            "multiplier/cost",
+            "multiplier/reward",
             "episode_length",
         ]
 
     def test_is_the_last_and_has_every_seed(self):
-        np.testing.assert_array_equal(last_point(result(2))["return/cost"], [2.125, NAN])
+        np.testing.assert_array_equal(last_point(result(2))["episode_return/cost"], [2.125, NAN])
         np.testing.assert_array_equal(last_point(result(1))["episode_length"], [40, 60])
 
 
@@ -83,21 +83,24 @@ class TestTensorBoard:
             see(result(2))
         assert {path.name for path in (tmp_path / "tensorboard").iterdir()} == {"seed-0", "seed-7"}
         assert scalars(tmp_path / "tensorboard" / "seed-0") == [
-            (100, "return/cost", 3.25), (100, "return/reward", 10.5), (100, "price/cost", 0.5),
-            (100, "price/reward", 0.0), (100, "episode_length", 40.0),
-            (200, "return/cost", 2.125), (200, "return/reward", 11.5), (200, "price/cost", 0.75),
-            (200, "price/reward", 0.0), (200, "episode_length", 44.0),
+            (100, "episode_return/cost", 3.25), (100, "episode_return/reward", 10.5), (100, "multiplier/cost", 0.5),
+            (100, "multiplier/reward", 0.0), (100, "episode_length", 40.0),
+            (200, "episode_return/cost", 2.125), (200, "episode_return/reward", 11.5), (200, "multiplier/cost", 0.75),
+            (200, "multiplier/reward", 0.0), (200, "episode_length", 44.0),
         ]  # fmt: skip
 
     def test_leaves_out_what_is_not_known(self, tmp_path):
         with logs(["tensorboard"], tmp_path, ABOUT) as see:
             see(result(2))
-        assert scalars(tmp_path / "tensorboard" / "seed-7") == [(200, "price/cost", 2.75), (200, "price/reward", 0.0)]
+        assert scalars(tmp_path / "tensorboard" / "seed-7") == [
+            (200, "multiplier/cost", 2.75),
+            (200, "multiplier/reward", 0.0),
+        ]
 
     def test_a_point_can_be_read_before_the_run_ends(self, tmp_path):
         with logs(["tensorboard"], tmp_path, ABOUT) as see:
             see(result(1))
-            assert (100, "return/cost", 3.25) in scalars(tmp_path / "tensorboard" / "seed-0")
+            assert (100, "episode_return/cost", 3.25) in scalars(tmp_path / "tensorboard" / "seed-0")
 
     def test_says_from_where_on_older_points_no_longer_count(self, tmp_path):
         with logs(["tensorboard"], tmp_path, ABOUT) as see:
@@ -117,11 +120,11 @@ class TestTensorBoard:
                 seeds=[3, 5],
                 total_timesteps=400,
                 num_log_points=4,
-                watch=see,
+                callback=see,
             )
         for place, seed in enumerate(found.run.seeds):
             written = scalars(tmp_path / "tensorboard" / f"seed-{seed}")
-            curve = [(step, value) for step, name, value in written if name == "return/signal_2"]
+            curve = [(step, value) for step, name, value in written if name == "episode_return/signal_2"]
             assert curve == list(zip(found.steps, found.metrics["episode_return"][:, place, 1], strict=True))
             assert {name for _, name, _ in written} == set(last_point(found))
 
@@ -137,7 +140,15 @@ class TestWeightsAndBiases:
             see(result(1))
             see(result(2))
         written = history(tmp_path, awaited=b"2.125")
-        for part in (b"return/cost", b"4.5", b"return/cost/seed-7", b"5.75", b"2.125", b"episode_length", b"0.015625"):
+        for part in (
+            b"episode_return/cost",
+            b"4.5",
+            b"episode_return/cost/seed-7",
+            b"5.75",
+            b"2.125",
+            b"episode_length",
+            b"0.015625",
+        ):
             assert part in written
         assert b"NaN" not in written
 
@@ -184,7 +195,9 @@ with logs(["tensorboard", "wandb"], Path(sys.argv[2]), ABOUT) as see:
     assert done.stdout + done.stderr == ""
     assert scalars(places["run"] / "tensorboard" / "seed-0")
     (written,) = places["run"].glob("wandb/offline-run-*/run-*.wandb")
-    assert b"return/cost/seed-7" in written.read_bytes()  # nothing is left to be written once the process has ended
+    assert (
+        b"episode_return/cost/seed-7" in written.read_bytes()
+    )  # nothing is left to be written once the process has ended
     left = [path for name in ("home", "work", "temporary") for path in places[name].rglob("*") if path.is_file()]
     ours = [path for path in left if "wandb" in str(path) or "tensorboard" in str(path)]
     assert ours == []

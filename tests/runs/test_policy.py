@@ -50,12 +50,12 @@ class TestPredict:
         for i, obs in enumerate(seen):
             action, _ = policy.predict(obs)
             np.testing.assert_allclose(action, together[i], rtol=1e-5)
-        space = result.population.spec.action_space
+        space = policy.spec.action_space
         assert together.shape == (6,) if hasattr(space, "n") else (6, *space.shape)
 
     def test_the_greedy_action_of_the_learner(self, result):
         policy, seen = result.policies[1], observations(result)
-        algorithm = jax.tree.map(lambda leaf: leaf[1], result.population.algorithms)
+        algorithm = jax.tree.map(lambda leaf: leaf[1], result.run.population().algorithms)
         for i, obs in enumerate(seen):
             key = keys.at(keys.stream(0, Purpose.ACT), i)
             action = algorithm.act(result.agent(1), jnp.asarray(obs), key, greedy=True)
@@ -103,18 +103,18 @@ class TestFiles:
         with pytest.raises(InputError, match="There is no file"):
             Policy.load(tmp_path / "none")
         (tmp_path / "text").write_text("hello")
-        with pytest.raises(InputError, match="damaged, or none of lexrl's"):
+        with pytest.raises(InputError, match="damaged, or not written by lexrl"):
             Policy.load(tmp_path / "text")
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (np.zeros(5), r"has shape \[5\], but this policy knows Box"),
+        (np.zeros(5), r"has shape \[5\], but this policy was trained on Box"),
         (np.zeros((2, 5)), r"has shape \[2, 5\]"),
         (0.0, r"has shape \[\]"),
-        ("left", "A str is no observation"),
-        (None, "has shape|is no observation"),
+        ("left", "A str is not an observation"),
+        (None, "has shape|is not an observation"),
     ],
 )
 def test_wrong_observations(given, sentence):

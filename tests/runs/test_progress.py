@@ -9,7 +9,7 @@ from rich.console import Console
 
 from lexrl.order import parse
 from lexrl.runs import progress as module
-from lexrl.runs.progress import Pace, arrow, board, last, level, plain, progress, trend
+from lexrl.runs.progress import Speed, arrow, board, last, mean_return, plain, progress, trend
 
 NAN = float("nan")
 SEEDS = 4
@@ -18,14 +18,14 @@ RISING = np.linspace(1.0, 2.0, 20)[:, None] + np.array([0.0, 0.01, 0.02, 0.03])
 FLAT = np.ones((20, 1)) + np.random.default_rng(0).normal(0, 0.1, (20, SEEDS))
 
 
-def result(returns=None, price=None, steps=None, faults=None, total=1000, order="min cost > max reward"):
-    """What a learner of two objectives leaves: by default cost and reward rise, and cost has a price."""
+def result(returns=None, multiplier=None, steps=None, faults=None, total=1000, order="min cost > max reward"):
+    """What training with two objectives leaves: by default cost and reward rise, and cost has a multiplier."""
     returns = np.stack([RISING, RISING], axis=-1) if returns is None else returns
     points = len(returns)
     metrics = {"episode_return": returns}
-    if price is not None:
-        metrics["multiplier"] = np.broadcast_to(np.array([price, 0.0]), returns.shape)
-    run = SimpleNamespace(order=parse(order), seeds=tuple(range(returns.shape[1])), steps=total)
+    if multiplier is not None:
+        metrics["multiplier"] = np.broadcast_to(np.array([multiplier, 0.0]), returns.shape)
+    run = SimpleNamespace(order=parse(order), seeds=tuple(range(returns.shape[1])), total_timesteps=total)
     steps = np.arange(1, points + 1) * total // points if steps is None else np.asarray(steps)
     return SimpleNamespace(run=run, steps=steps, metrics=metrics, faults=faults or {})
 
@@ -38,17 +38,18 @@ def clock(monkeypatch):
     return now
 
 
-def paced(clock, one, seconds=10.0) -> Pace:
-    pace = Pace(one.run.total_timesteps)
+def timed(clock, one, seconds=10.0) -> Speed:
+    speed = Speed(one.run.total_timesteps)
     clock.seconds += seconds
-    pace.see(one)
-    return pace
+    speed.update(one)
+    return speed
 
 
 def lines(results, title="a title") -> list[str]:
     """What a file sees."""
     file = io.StringIO()
-    with progress(title, results[0].run, Console(file=file, width=80, highlight=False)) as see:
+    results[0].run.title = title
+    with progress(results[0].run, Console(file=file, width=80, highlight=False)) as see:
         for one in results:
             see(one)
     return file.getvalue().splitlines()
@@ -100,93 +101,96 @@ class TestTrend:
         assert [arrow(1, 1), arrow(1, -1), arrow(-1, -1), arrow(0, -1), arrow(None, 1)] == ["↑", "↓", "↑", "→", ""]
 
 
-class TestLevel:
+class TestMeanReturn:
     def test_is_of_the_last_point_with_its_interval(self):
         one = result(np.array([[[9.0], [9.0], [9.0]], [[1.0], [2.0], [3.0]]]), order="max reward")
-        assert level(one, 0) == "2 [-0.5, 4.5]"
+        assert mean_return(one, 0) == "2 [-0.5, 4.5]"
 
     def test_leaves_out_seeds_without_episodes(self):
         one = result(np.array([[[1.0], [NAN], [2.0], [3.0]]]), order="max reward")
-        assert level(one, 0) == "2 [-0.5, 4.5]"
+        assert mean_return(one, 0) == "2 [-0.5, 4.5]"
 
     def test_of_one_seed_has_no_interval(self):
-        assert level(result(np.array([[[1.5]]]), order="max reward"), 0) == "1.5"
+        assert mean_return(result(np.array([[[1.5]]]), order="max reward"), 0) == "1.5"
 
     def test_says_when_there_is_none(self):
-        assert level(result(np.full((1, SEEDS, 2), NAN)), 0) == "no episode yet"
+        assert mean_return(result(np.full((1, SEEDS, 2), NAN)), 0) == "no episode yet"
 
 
-class TestPrice:
+class TestMultiplier:
     def test_is_the_mean_over_seeds(self):
         one = result()
         one.metrics["multiplier"] = np.array([[[9.0, 0.0]] * SEEDS, [[1.0, 0.0], [2.0, 0.0], [NAN, 0.0], [6.0, 0.0]]])
         assert last(one, "multiplier", 0) == 3.0
 
     def test_the_last_objective_has_none(self):
-        assert last(result(price=2.0), "multiplier", 1) is None
+        assert last(result(multiplier=2.0), "multiplier", 1) is None
 
-    def test_a_learner_without_prices_has_none(self):
+    def test_an_algorithm_without_multipliers_has_none(self):
         assert last(result(), "multiplier", 0) is None
 
     def test_seeds_that_stopped_have_none(self):
-        assert last(result(price=NAN), "multiplier", 0) is None
+        assert last(result(multiplier=NAN), "multiplier", 0) is None
 
 
-class TestPace:
+class TestSpeed:
     def test_counts_from_the_first_result_on_for_compiling_comes_before(self, clock):
         whole = result()
-        pace = paced(clock, part(whole, 1), seconds=60)
+        speed = timed(clock, part(whole, 1), seconds=60)
         clock.seconds += 2
-        pace.see(part(whole, 3))
-        assert pace.speed == 50
-        assert pace.left == "0:17"
+        speed.update(part(whole, 3))
+        assert speed.per_second == 50
+        assert speed.left == "0:17"
 
     def test_the_first_result_counts_from_the_beginning(self, clock):
-        pace = paced(clock, part(result(), 1), seconds=5)
-        assert pace.speed == 10
-        assert pace.told(4) == ["compiled and begun in 5 s"]  # a time left with the compiling in it would frighten
+        speed = timed(clock, part(result(), 1), seconds=5)
+        assert speed.per_second == 10
+        assert speed.describe(4) == [
+            "compiled and started in 5 s"
+        ]  # a time left with the compiling in it would frighten
         clock.seconds += 1
-        pace.see(part(result(), 2))
-        assert pace.told(4) == ["200 steps/s", "0:18 left"]
+        speed.update(part(result(), 2))
+        assert speed.describe(4) == ["200 steps/s", "0:18 left"]
 
     def test_a_run_of_one_part_tells_its_speed(self, clock):
         one = result(RISING[:1, :, None], steps=[1000], total=1000)
-        assert paced(clock, one, seconds=5).told(4) == ["800 steps/s", "0:00 left"]
+        assert timed(clock, one, seconds=5).describe(4) == ["800 steps/s", "0:00 left"]
 
     def test_a_run_that_goes_on_counts_only_what_is_new(self, clock):
-        assert paced(clock, part(result(), 15), seconds=5).speed == 10
+        assert timed(clock, part(result(), 15), seconds=5).per_second == 10
 
     @pytest.mark.parametrize(("total", "text"), [(2, "0:00"), (67, "1:05"), (3663, "1:01:01"), (360_002, "100:00:00")])
     def test_time_left_reads_like_a_clock(self, clock, total, text):
         one = result(RISING[:2, :, None], steps=[1, 2], total=total)
-        pace = paced(clock, part(one, 1))
+        speed = timed(clock, part(one, 1))
         clock.seconds += 1
-        pace.see(one)
-        assert pace.left == text
+        speed.update(one)
+        assert speed.left == text
 
     def test_more_than_was_asked_for_is_still_all(self, clock):
-        pace = paced(clock, result(steps=[*range(1, 20), 2048]))
-        assert (pace.percent, pace.left) == (100, "0:00")
+        speed = timed(clock, result(steps=[*range(1, 20), 2048]))
+        assert (speed.percent, speed.left) == (100, "0:00")
 
 
 class TestPlain:
     def test_says_everything_in_one_line(self, clock):
-        one = result(price=0.25)
-        interval = level(one, 0)
-        assert plain(one, paced(clock, one)) == (
-            f"       1,000 steps  cost {interval} worse, price 0.25  reward {interval} better  20 steps/s  0:00 left"
+        one = result(multiplier=0.25)
+        interval = mean_return(one, 0)
+        assert plain(one, timed(clock, one)) == (
+            f"       1,000 steps  cost {interval} worse, multiplier 0.25  reward {interval} better  "
+            "20 steps/s  0:00 left"
         )
 
     def test_counts_the_steps_of_all_seeds(self, clock):
-        assert "  200 steps/s" in plain(result(), paced(clock, result(), seconds=1))
+        assert "  200 steps/s" in plain(result(), timed(clock, result(), seconds=1))
 
     def test_says_nothing_of_a_trend_that_is_not_known(self, clock):
-        one = result(np.array([[[3.0, 4.0]]]), price=0.5)
-        assert "  cost 3, price 0.5  reward 4  " in plain(one, paced(clock, one))
+        one = result(np.array([[[3.0, 4.0]]]), multiplier=0.5)
+        assert "  cost 3, multiplier 0.5  reward 4  " in plain(one, timed(clock, one))
 
     def test_says_when_there_was_no_episode(self, clock):
         one = result(np.full((3, SEEDS, 2), NAN))
-        assert "  cost no episode yet  reward no episode yet  " in plain(one, paced(clock, one))
+        assert "  cost no episode yet  reward no episode yet  " in plain(one, timed(clock, one))
 
 
 class TestInAFile:
@@ -201,7 +205,7 @@ class TestInAFile:
         assert len(lines([part(whole, points) for points in (5, 10, 15, 20)])) == 1 + 4
 
     def test_a_long_line_is_not_broken(self):
-        told = lines([result(price=0.25)], title="a long title " * 10)
+        told = lines([result(multiplier=0.25)], title="a long title " * 10)
         assert len(told) == 2
         assert len(told[0]) > 100
         assert len(told[1]) > 100
@@ -220,20 +224,20 @@ class TestInAFile:
 class TestOnATerminal:
     def shown(self, one, clock) -> str:
         console = Console(record=True, width=100, force_terminal=True, file=io.StringIO(), highlight=False)
-        console.print(board(one, paced(clock, one)))
+        console.print(board(one, timed(clock, one)))
         return console.export_text()
 
     def test_one_row_for_each_objective_then_the_bar(self, clock):
-        one = part(result(price=0.25), 10)
+        one = part(result(multiplier=0.25), 10)
         cost, reward, bar = self.shown(one, clock).splitlines()
         assert cost.split("  ")[0] == "1. min cost"
-        assert level(one, 0) in cost
+        assert mean_return(one, 0) in cost
         assert "↑ worse" in cost
-        assert cost.rstrip().endswith("price 0.25")
+        assert cost.rstrip().endswith("multiplier 0.25")
         assert reward.startswith("2. max reward")
         assert "↑ better" in reward
         assert "multiplier" not in reward
-        assert " 50 %  500 of 1,000 steps of each seed  compiled and begun in " in bar
+        assert " 50 %  500 of 1,000 steps of each seed  compiled and started in " in bar
 
     def test_a_seed_that_stopped_has_its_sentence(self, clock):
         assert self.shown(result(faults={1: "Seed 1 stopped."}), clock).splitlines()[-1].rstrip() == "Seed 1 stopped."
@@ -248,7 +252,8 @@ class TestOnATerminal:
         file = io.StringIO()
         console = Console(file=file, width=100, force_terminal=True, highlight=False)
         whole = result()
-        with progress("a title", whole.run, console) as see:
+        whole.run.title = "a title"
+        with progress(whole.run, console) as see:
             for points in (1, 20):
                 clock.seconds += 10
                 see(part(whole, points))

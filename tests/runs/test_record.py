@@ -1,9 +1,11 @@
 """Runs from Python: folders, results that are read again, runs that go on, loops of one's own."""
 
+import contextlib
 import dataclasses
 import json
 import pathlib
 import warnings
+from types import SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -15,8 +17,9 @@ import lexrl
 from lexrl import Networks, store
 from lexrl.errors import InputError
 from lexrl.order import parse
-from lexrl.runs import plan, record
-from lexrl.types import Box, Discrete, EnvSpec, Step
+from lexrl.runs import checkpoints, execute, plan, versions
+from lexrl.runs.observers import callback
+from lexrl.types import Box, Discrete, Spec, Step
 
 ORDER = "min cost > max reward"
 SMALL = Networks(hidden_sizes=(8,))
@@ -50,10 +53,13 @@ def order_of(name):
 
 def interrupted(folder, run, parts):
     """A run that is left after some parts."""
-    record.begin(folder, run, episodes=5)
-    for done, _ in enumerate(record.record(folder, run), 1):
-        if done == parts:
-            break
+
+    def stop(result):
+        if len(result.steps) == parts:
+            raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        list(execute(run, folder, [callback(stop)]))
 
 
 @pytest.mark.parametrize(
@@ -62,11 +68,11 @@ def interrupted(folder, run, parts):
 )
 def test_stopped_and_resumed_it_ends_with_the_same_bytes(name, stops, tmp_path):
     algorithm, world = learners()[name]
-    settings = {"seeds": [5, 2, 11], "steps": 1280, "num_log_points": 5}
-    whole = lexrl.train(algorithm, world, order_of(name), **settings, out=tmp_path / "whole", episodes=5)
+    settings = {"seeds": [5, 2, 11], "total_timesteps": 1280, "num_log_points": 5}
+    whole = lexrl.train(algorithm, world, order_of(name), **settings, out=tmp_path / "whole", eval_episodes=5)
     for parts in stops:
         folder = store.new_folder(tmp_path / f"stopped-{parts}")
-        interrupted(folder, plan(algorithm, world, order_of(name), **settings), parts)
+        interrupted(folder, plan(algorithm, world, order_of(name), **settings, eval_episodes=5), parts)
         assert store.checkpoints(folder)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -87,7 +93,7 @@ def test_a_finished_run_is_read_as_it_was(name, tmp_path):
         total_timesteps=1280,
         num_log_points=4,
         out=tmp_path / "run",
-        episodes=5,
+        eval_episodes=5,
     )
     again = lexrl.load(tmp_path / "run")
     assert again.run.order == result.run.order
@@ -115,7 +121,7 @@ def emptied(path):
 
 
 @pytest.mark.parametrize("damage", [truncated, flipped, emptied])
-def test_damaged_checkpoints_are_passed_over(damage, tmp_path):
+def test_damaged_checkpoints_are_passed_over(damage, tmp_path, monkeypatch):
     """The one before is used, and without any the run begins anew; the numbers are the same."""
     algorithm, world = learners()["double-q"]
     run = plan(algorithm, world, ORDER, 2, 1280, 8)
@@ -124,15 +130,12 @@ def test_damaged_checkpoints_are_passed_over(damage, tmp_path):
     )
     for count in (1, 2):
         folder = store.new_folder(tmp_path / f"damaged-{count}")
-        record.begin(folder, run)
-        for result in record.record(folder, run):
-            record.save(folder, result)  # after every part, however long it takes
-            if len(result.steps) == 5:
-                break
+        monkeypatch.setattr(checkpoints, "MAX_SHARE", float("inf"))  # after every chunk, however long it takes
+        interrupted(folder, run, 5)
         assert len(store.checkpoints(folder)) == 2
         for path in store.checkpoints(folder)[:count]:
             damage(path)
-        where, said = record.standing(folder, run)
+        where, said = checkpoints.latest(folder)
         assert (None if where is None else len(where.steps)) == (4 if count == 1 else None)
         assert len(said) == count
         with pytest.warns(UserWarning, match="is damaged"):
@@ -145,23 +148,24 @@ def test_a_folder_tells_everything(tmp_path):
     algorithm, world = learners()["lppo"]
     lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=640, num_log_points=2, out=tmp_path / "run")
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        "run.json", "metrics.csv", "policies", "summary.json"
+        "run.json", "metrics.csv", "curves.png", "policies", "summary.json"
     }  # fmt: skip
     about = json.loads((tmp_path / "run" / "run.json").read_text())
     assert about["order"] == ORDER
     assert about["seeds"] == [0, 1]
-    assert about["algorithm"]["class"] == "lexrl.algorithms.lppo:LPPO"
-    assert about["algorithm"]["minibatches"] == 2
-    assert about["world"]["class"] == "lexrl.envs.cart_safe:CartSafe"
+    assert about["format"] == 2
+    assert about["algorithm"]["kind"] == about["name"] == "lppo"
+    assert about["algorithm"]["num_minibatches"] == 2
+    assert about["env"] == {"name": "cart-safe", "kwargs": {}}
     assert {"lexrl", "jax", "numpy", "python"} == about["versions"].keys()
-    assert about["commit"] == record.commit()
+    assert about["commit"] == versions.commit()
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert len(summary["per_episode"]["cost"]) == 2
 
 
 def test_without_git_there_is_no_commit(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert record.commit() == ""
+    assert versions.commit() == ""
 
 
 def test_a_finished_folder_is_left_alone(tmp_path):
@@ -179,7 +183,7 @@ class Line(eqx.Module):
 
     @property
     def spec(self):
-        return EnvSpec(Box((1,)), Discrete(2), ("gain", "harm"), 10)
+        return Spec(Box((1,)), Discrete(2), ("gain", "harm"), 10)
 
     def reset(self, key):
         return jnp.float32(0), jnp.zeros(1)
@@ -194,7 +198,7 @@ def test_a_world_of_ones_own_must_be_given_again(tmp_path):
     algorithm, _ = learners()["lppo"]
     run = plan(algorithm, Line(2.0), "min harm > max gain", 2, 640, 4)
     interrupted(store.new_folder(tmp_path / "run"), run, 2)
-    with pytest.raises(InputError, match=r"used .*Line, which is not part of lexrl"):
+    with pytest.raises(InputError, match=r"used .*Line, which has no name in lexrl's catalog"):
         lexrl.resume(tmp_path / "run")
     result = lexrl.resume(tmp_path / "run", env=Line(2.0))
     assert result.steps[-1] == 640
@@ -213,7 +217,7 @@ def test_other_versions_are_told(tmp_path, monkeypatch):
     run = plan(algorithm, world, ORDER, 1, 100, 4)
     interrupted(store.new_folder(tmp_path / "run"), run, 2)
     monkeypatch.setattr(lexrl, "__version__", "99")
-    _, said = record.standing(tmp_path / "run", run)
+    _, said = checkpoints.latest(tmp_path / "run")
     assert "this is lexrl 99" in said[0]
 
 
@@ -222,14 +226,14 @@ def test_checkpoints_take_little_of_the_time(tmp_path, monkeypatch):
     clock, saved = [0.0], []
     algorithm, world = learners()["double-q"]
     run = plan(algorithm, world, ORDER, 1, 500, 500)
-    monkeypatch.setattr(record.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(checkpoints, "time", SimpleNamespace(monotonic=lambda: clock[0]))
 
-    def save(folder, result):
+    def save(folder, snapshot):
         clock[0] += 10
-        saved.append(int(result.steps[-1]))
+        saved.append(int(snapshot.result.steps[-1]))
 
-    monkeypatch.setattr(record, "save", save)
-    for _ in record.record(pathlib.Path(tmp_path), run):
+    monkeypatch.setattr(checkpoints, "save", save)
+    for _ in execute(run, pathlib.Path(tmp_path)):
         clock[0] += 1
     assert saved == [1, 201, 401]
 
@@ -241,7 +245,8 @@ class TestLoopsOfOnesOwn:
         assert [int(result.steps[-1]) for result in results] == [128, 256, 384, 512, 640]
         assert [len(result.metrics["episode_return"]) for result in results] == [1, 2, 3, 4, 5]
         whole = lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=640, num_log_points=5)
-        jax.tree.map(np.testing.assert_array_equal, results[-1].train_states.agent, whole.train_states.agent)
+        for policy, other in zip(results[-1].policies, whole.policies, strict=True):
+            jax.tree.map(np.testing.assert_array_equal, policy.state, other.state)
 
     def test_stop_when_you_have_seen_enough(self):
         algorithm, world = learners()["lppo"]
@@ -256,7 +261,7 @@ class TestNames:
         run = plan("lppo", "cart-safe")
         tuned = lexrl.preset("lppo", "cart-safe")
         assert jax.tree.leaves(run.algorithm) == jax.tree.leaves(tuned.algorithm)
-        assert (str(run.order), run.total_timesteps) == (tuned.order, tuned.steps)
+        assert (str(run.order), run.total_timesteps) == (tuned.order, tuned.total_timesteps)
         assert run.env.observe_cos_sin
 
     def test_some_of_it_can_be_changed(self):
@@ -266,15 +271,20 @@ class TestNames:
     @pytest.mark.parametrize(
         ("words", "sentence"),
         [
-            (("lppo", lexrl.CartSafe()), "is only named"),
-            (("lpo", "cart-safe"), "There is no preset 'tuned' for lpo on cart-safe"),
+            (("lppo", lexrl.CartSafe()), "An order is needed"),
+            (("lpo", "cart-safe"), "There is no algorithm 'lpo'; there are q-learning"),
             ((lexrl.LPPO(), "cartsafe"), "There is no world 'cartsafe'; there are cart-safe"),
+            (
+                ("q-learning", "cart-safe", ORDER, 1, 10, 1, "paper"),
+                "There is no preset 'paper' for q-learning on cart-safe",
+            ),
             ((lexrl.LPPO(), "gym:Nothing-v9"), "Gymnasium cannot make 'Nothing-v9'"),
         ],
     )
     def test_names_that_mean_nothing(self, words, sentence):
+        *words, preset = words if words[-1] == "paper" else (*words, "tuned")
         with pytest.raises(InputError, match=sentence):
-            plan(*words)
+            plan(*words, preset=preset)
 
 
 class TestNotebook:

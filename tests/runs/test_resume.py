@@ -1,6 +1,5 @@
 """Runs that are killed, stopped, damaged or run out of disk: the real program, and the same bytes in the end."""
 
-import pathlib
 import random
 import shutil
 import signal
@@ -12,15 +11,26 @@ import pytest
 
 from lexrl import cli
 
-PROGRAM = str(pathlib.Path(sys.executable).with_name("lexrl"))
-TABULAR = ["q-learning", "grid-nav", "--size", "5", "--seed", "3", "--order", "min cost > max reward", "--seeds", "3"]
-DEEP = ["ldqn", "cart-safe", "--seeds", "2", "--capacity", "9600", "--warmup", "320", "--batch", "16"]
+PROGRAM = [sys.executable, "-m", "lexrl"]
+TABULAR = [
+    "q-learning",
+    "grid-nav",
+    "--size",
+    "5",
+    "--map-seed",
+    "3",
+    "--order",
+    "min cost > max reward",
+    "--seeds",
+    "3",
+]
+DEEP = ["ldqn", "cart-safe", "--seeds", "2", "--buffer-size", "9600", "--learning-starts", "320", "--batch-size", "16"]
 KILLS = 20
 
 
 def begin(folder, *words, **more):
     return subprocess.Popen(
-        [PROGRAM, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+        [*PROGRAM, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
     )
 
 
@@ -48,7 +58,7 @@ def places(tmp_path_factory):
 @pytest.fixture(scope="module")
 def command():
     """About two seconds of training."""
-    return ["train", *TABULAR, "--steps", "2e6", "--episodes", "5"]
+    return ["train", *TABULAR, "--total-timesteps", "2e6", "--eval-episodes", "5"]
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +116,11 @@ def test_stopped_with_a_checkpoint_and_the_command_that_goes_on(places, command,
         process.send_signal(number)
         _, complaint = process.communicate(timeout=120)
     assert process.returncode == 128 + number
-    assert f"go on with: lexrl resume {name}" in complaint
+    assert f"continue with: lexrl resume {name}" in complaint
     assert "Traceback" not in complaint
     code, out, complaint = run(places, "resume", name)
     assert code == 0, complaint
-    assert "Going on at step" in out
+    assert "Resuming at step" in out
     assert content(places / name) == whole
 
 
@@ -165,7 +175,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_the_last_checkpoint(tmp_path, comm
 
 def test_a_deep_learner_with_its_memory_goes_on_where_it_stopped(places):
     """Replay buffer, optimiser, target network and worlds in the middle of their episodes."""
-    command = ["train", *DEEP, "--steps", "64000", "--episodes", "5"]
+    command = ["train", *DEEP, "--total-timesteps", "64000", "--eval-episodes", "5"]
     assert run(places, *command, "--out", "deep")[0] == 0
     with begin(places, *command, "--out", "deep-stopped") as process:
         wait(lambda: checkpoints(places / "deep-stopped"))
@@ -206,11 +216,12 @@ def test_what_is_no_run_is_a_sentence(tmp_path, refused):
         ("not json", "is not JSON"),
         ("[1]", "holds list"),
         ('{"format": 99}', "has format 99"),
-        ('{"format": 1}', "it has no 'algorithm'"),
+        ('{"format": 1}', "has format 1, and this version of lexrl reads format 2"),
+        ('{"format": 2}', "it has no 'algorithm'"),
         (
-            '{"format": 1, "algorithm": {"class": "os:system"}, "world": {}, "order": "max a", '
-            '"objectives": [["a", 1]], "seeds": [0], "steps": 1, "chunks": 1}',
-            "which is not part of lexrl",
+            '{"format": 2, "algorithm": {"kind": "os:system"}, "env": {}, "order": "max a", '
+            '"objectives": [["a", 1]], "seeds": [0], "total_timesteps": 1, "num_log_points": 1}',
+            "which is not in the catalog",
         ),
     ],
 )

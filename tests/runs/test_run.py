@@ -11,6 +11,8 @@ from lexrl.loops import compiled
 from lexrl.loops.population import number
 from lexrl.order import parse
 from lexrl.runs import execute, plan
+from lexrl.runs.observers import callback
+from lexrl.runs.pipeline import snapshots
 from lexrl.tolerance import Absolute, Relative, Sum
 
 ORDER = "min cost > max reward"
@@ -57,7 +59,7 @@ class TestPlans:
         assert plan(learner(), WORLD, ORDER, seeds=[9, 2]).seeds == (9, 2)
 
     def test_a_whole_number_of_steps(self):
-        assert plan(learner(), WORLD, ORDER, seeds=4, steps=2000).steps == 2000
+        assert plan(learner(), WORLD, ORDER, seeds=4, total_timesteps=2000).total_timesteps == 2000
 
     def test_an_order_may_be_left_out_for_one_signal(self):
         world = lexrl.random_env(0, num_states=3, num_actions=2, num_signals=1)
@@ -80,7 +82,7 @@ class TestPlans:
 
     @pytest.mark.parametrize("steps", [0.0, 1.5, -3.0, 0.999])
     def test_steps(self, steps):
-        with pytest.raises(lexrl.InputError, match=f"{steps:g} steps cannot be trained; give a whole number"):
+        with pytest.raises(lexrl.InputError, match=f"total_timesteps is {steps:g}; give a whole number"):
             plan(learner(), WORLD, ORDER, total_timesteps=steps)
 
     @pytest.mark.parametrize("steps", [float("inf"), float("nan")])
@@ -92,16 +94,16 @@ class TestPlans:
     def test_seeds_algorithms_and_worlds(self, what):
         changes, match = WRONG[what]
         with pytest.raises(lexrl.InputError, match=match):
-            lexrl.train(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "steps": 10.0} | changes))
+            lexrl.train(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "total_timesteps": 10.0} | changes))
 
     @pytest.mark.parametrize("what", WRONG)
     def test_a_plan_is_checked_when_it_is_made(self, what):
         changes, match = WRONG[what]
         with pytest.raises(lexrl.InputError, match=match):
-            plan(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "steps": 10.0} | changes))
+            plan(**({"algorithm": learner(), "env": WORLD, "order": ORDER, "total_timesteps": 10.0} | changes))
 
     def test_an_algorithm_that_does_not_fit_the_world(self):
-        with pytest.raises(lexrl.InputError, match="needs numbered observations"):
+        with pytest.raises(lexrl.InputError, match="needs discrete observations"):
             lexrl.train(learner(), lexrl.GridNav.generate(4, one_hot=True), ORDER, seeds=1, total_timesteps=5.0)
         with pytest.raises(lexrl.InputError, match="gamma has 3 entries for 2 objectives"):
             lexrl.train(learner(gamma=(0.9, 0.9, 0.9)), WORLD, ORDER, seeds=1, total_timesteps=5.0)
@@ -137,8 +139,8 @@ class TestTolerancesInTheOrder:
         """Everything is admissible within a tolerance of a million; hardly anything within none."""
         wide = lexrl.train(learner(), WORLD, "min cost ±1e6 > max reward ±1e6", seeds=[3, 7, 5], total_timesteps=2e3)
         narrow = lexrl.train(learner(), WORLD, "min cost ±0 > max reward ±0", seeds=[3, 7, 5], total_timesteps=2e3)
-        np.testing.assert_allclose(wide.chances(), 0.25)
-        assert (narrow.chances()[1].max(axis=1) == 1).mean() > 0.3
+        np.testing.assert_allclose(wide.probabilities(), 0.25)
+        assert (narrow.probabilities()[1].max(axis=1) == 1).mean() > 0.3
 
 
 class TestResults:
@@ -165,9 +167,9 @@ class TestResults:
 
     def test_learners_and_policies(self, result):
         one = result.agent(1)
-        assert one.q.shape == (16, 2, 4)
-        np.testing.assert_array_equal(one.q, np.asarray(result.train_states.agent.q)[1])
-        policies = result.chances()
+        assert one.q.shape == (1, 16, 2, 4)
+        np.testing.assert_array_equal(one.q, result.policies[1].state.q)
+        policies = result.probabilities()
         assert policies.shape == (3, 16, 4)
         assert policies.dtype == float
         np.testing.assert_allclose(policies.sum(axis=-1), 1, rtol=1e-15)
@@ -178,12 +180,12 @@ class TestResults:
     def test_policies_of_several_algorithms_use_their_own_tolerance(self):
         each = [learner(tolerance=tau) for tau in (0.0, 1e6, 0.05)]
         result = lexrl.train(each, WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3)
-        np.testing.assert_allclose(result.chances()[1], 0.25)
-        assert (result.chances()[0].max(axis=1) > 0.3).any()
+        np.testing.assert_allclose(result.probabilities()[1], 0.25)
+        assert (result.probabilities()[0].max(axis=1) > 0.3).any()
 
     def test_gaps(self, result):
         process = WORLD.momdp(0.99)
-        for policy, gap in zip(result.chances(), result.gaps(process), strict=True):
+        for policy, gap in zip(result.probabilities(), result.gaps(process), strict=True):
             expected = exact.gap(process, policy, ORDER)
             np.testing.assert_allclose(gap.shortfall, expected.shortfall)
             assert gap.level == expected.level
@@ -200,26 +202,26 @@ class TestResults:
 
     def test_as_text(self, result):
         first, *rest = str(result).splitlines()
-        assert first.startswith("QLearning, min cost > max reward: 3 seeds x 2,000 steps in ")
+        assert first.startswith("q-learning on GridNav, min cost > max reward: 3 seeds x 2,000 steps in ")
         last = result.metrics["episode_return"][-1, :, 1]
-        assert rest[0].startswith("  cost per episode while learning: ")
+        assert rest[0].startswith("  cost per episode in training: ")
         assert rest[1] == (
-            f"  reward per episode while learning: {last.mean():.4g} (seeds: {last.min():.4g} to {last.max():.4g})"
+            f"  reward per episode in training: {last.mean():.4g} (seeds: {last.min():.4g} to {last.max():.4g})"
         )
         assert len(rest) == 2
 
     def test_no_cost_is_zero(self):
         world = lexrl.GridNav.generate(4, obstacle_density=0.0, max_episode_steps=12)
         result = lexrl.train(learner(), world, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
-        assert "cost per episode while learning: 0 (seeds: 0 to 0)" in str(result)
+        assert "cost per episode in training: 0 (seeds: 0 to 0)" in str(result)
 
     def test_several_algorithms_as_text(self):
         result = lexrl.train([learner()] * 3, WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
-        assert str(result).startswith("QLearning, min cost > max reward: 3 seeds")
+        assert str(result).startswith("q-learning on GridNav, min cost > max reward: 3 seeds")
 
     def test_no_episode_yet(self):
         result = lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=3.0)
-        assert "cost per episode while learning: no episode" in str(result)
+        assert "cost per episode in training: no episode" in str(result)
         assert np.isnan(result.metrics["episode_return"]).all()
 
     def test_the_length_of_a_curve(self):
@@ -229,18 +231,20 @@ class TestResults:
 class TestExecution:
     def test_someone_may_watch(self, result):
         seen = []
-        again = execute(
-            plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4), watch=seen.append
-        )
+        run = plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
+        *_, again = execute(run, observers=[callback(seen.append)])
         assert [int(part.steps[-1]) for part in seen] == again.steps.tolist() == result.steps.tolist()
-        for one, other in zip(jax.tree.leaves(again.train_states), jax.tree.leaves(result.train_states), strict=True):
-            np.testing.assert_array_equal(one, other)
+        for policy, other in zip(again.policies, result.policies, strict=True):
+            jax.tree.map(np.testing.assert_array_equal, policy.state, other.state)
 
     def test_a_loop_of_ones_own(self, result):
-        population = plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3).population()
+        run = plan(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
+        population = run.population()
         *_, end = compiled.advance(population, compiled.start(population), 2000, num_log_points=9)
-        for one, other in zip(jax.tree.leaves(end.train_states), jax.tree.leaves(result.train_states), strict=True):
+        *_, last = snapshots(run)
+        for one, other in zip(jax.tree.leaves(end.train_states), jax.tree.leaves(last.train_states), strict=True):
             np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(np.asarray(end.train_states.agent.q)[1], result.agent(1).q)
 
     def test_a_world_each(self):
         worlds = per_seed([lexrl.GridNav.generate(4, map_seed=i, max_episode_steps=12) for i in range(3)])
@@ -258,5 +262,5 @@ def test_whole_numbers_are_numbers_too():
 
 @pytest.mark.parametrize("steps", [2**31, float("inf"), float("nan")])
 def test_more_steps_than_can_be_counted(steps):
-    with pytest.raises(lexrl.InputError, match="cannot be trained"):
+    with pytest.raises(lexrl.InputError, match="total_timesteps is"):
         plan(lexrl.QLearning(), lexrl.GridNav.generate(size=4), "min cost", 1, steps)

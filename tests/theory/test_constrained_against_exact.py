@@ -120,7 +120,7 @@ def test_a_limit_on_the_mean(name, seed):
     process, place = layered(seed), group(seed).index(seed)
     limit = middle(process)
     result = learned_means(name, group(seed))
-    cost, reward = worth(process, result.chances(greedy=False)[place], "cost")
+    cost, reward = worth(process, result.probabilities(greedy=False)[place], "cost")
     assert cost == pytest.approx(limit, abs=CLOSE)
     assert reward >= (1 - SHORT) * most_reward(process, "cost", cost)
 
@@ -182,7 +182,7 @@ def learned_risks(measure, seeds):
 def test_a_limit_on_the_chance(seed):
     limit = LIMITS["var"]
     process = with_spending(layered(seed), lambda cost: float(cost > limit))
-    table = learned_risks("var", group(seed)).chances(greedy=False)[group(seed).index(seed)]
+    table = learned_risks("var", group(seed)).probabilities(greedy=False)[group(seed).index(seed)]
     chance, reward = worth(process, spread_out(table, limit), "risk")
     assert worth(process, exact.solve(process, "max reward > min risk").policy, "risk")[0] > 2 * (1 - KEPT)
     assert chance == pytest.approx(1 - KEPT, abs=0.03)
@@ -211,7 +211,7 @@ def most_reward_under_cvar(process, allowed):
 @pytest.mark.parametrize("seed", both(QUICK, LONG))
 def test_a_limit_on_the_mean_of_the_worst(seed):
     process = layered(seed)
-    table = learned_risks("cvar", group(seed)).chances(greedy=False)[group(seed).index(seed)]
+    table = learned_risks("cvar", group(seed)).probabilities(greedy=False)[group(seed).index(seed)]
     risk, reward = cvar(process, spread_out(table, LIMITS["cvar"]))
     assert risk == pytest.approx(LIMITS["cvar"], abs=CLOSE)
     assert reward >= (1 - SHORT) * most_reward_under_cvar(process, risk)

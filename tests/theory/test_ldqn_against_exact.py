@@ -70,7 +70,7 @@ def learned(m):
         np.asarray(jax.vmap(functools.partial(algorithm.values, result.agent(place)))(np.arange(STATES)))
         for place, algorithm in enumerate(algorithms)
     ]
-    return result.chances(), np.stack(values).swapaxes(1, 2)
+    return result.probabilities(), np.stack(values).swapaxes(1, 2)
 
 
 @pytest.mark.parametrize("place", range(4), ids=lambda place: f"world{place}")
@@ -95,7 +95,7 @@ def test_one_objective_is_the_optimum():
     """With M = 1 there is nothing lexicographic about it: the best return there is, by plain policy iteration."""
     for place, (process, _, _) in enumerate(cases(1)):
         best = lexrl.solve(process, method="q_value").returns
-        np.testing.assert_allclose(lexrl.evaluate(process, learned(1)[0][place]).returns, best, atol=1e-6)
+        np.testing.assert_allclose(lexrl.exact.evaluate(process, learned(1)[0][place]).returns, best, atol=1e-6)
 
 
 @pytest.mark.parametrize("m", [2, 3, 5])

@@ -22,7 +22,7 @@ def train(algorithms, processes, steps):
     order = ORDER if processes[0].n_objectives == 3 else ORDER.rpartition(" > ")[0]
     result = lexrl.train(algorithms, worlds, order, seeds=len(processes), total_timesteps=steps, num_log_points=1)
     assert not result.faults
-    return list(result.chances())
+    return list(result.probabilities())
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,8 @@ def learned():
     policies = train(algorithms, processes, 400_000)
     best = [lexrl.solve(process, ORDER).returns for process in processes]
     achieved = [
-        lexrl.evaluate(process, policy, ORDER).returns for process, policy in zip(processes, policies, strict=True)
+        lexrl.exact.evaluate(process, policy, ORDER).returns
+        for process, policy in zip(processes, policies, strict=True)
     ]
     return np.array(best) - np.array(achieved), taus
 
@@ -70,7 +71,7 @@ def test_the_bound_is_nearly_reached_and_switches_with_the_tolerance():
     policies = train(algorithms, [process] * 2, 100_000)
     order = "max signal_1 > max signal_2"
     generous, strict = (
-        lexrl.solve(process, order).returns - lexrl.evaluate(process, p, order).returns for p in policies
+        lexrl.solve(process, order).returns - lexrl.exact.evaluate(process, p, order).returns for p in policies
     )
     np.testing.assert_allclose(generous, [1 / (1 - GAMMA), -1 / (1 - GAMMA)], rtol=1e-6)
     np.testing.assert_allclose(strict, [0.0, 0.0], atol=1e-6)

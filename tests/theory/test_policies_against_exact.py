@@ -138,13 +138,13 @@ def learned(plan):
     result = lexrl.train(algorithms, worlds, ORDERS[plan.m], seeds=seeds, total_timesteps=plan.steps, num_log_points=1)
     assert not result.faults
     shape = (len(kinds), LEARNERS_EACH, 8, 3)
-    both = result.chances(greedy=False).reshape(shape), result.chances().reshape(shape)
+    both = result.probabilities(greedy=False).reshape(shape), result.probabilities().reshape(shape)
     return {key: (both[0][place], both[1][place]) for place, key in enumerate(kinds)}
 
 
 def shortfalls(world, policies, best, m):
     """`(J*_i - J_i) / stake_i` for each learner, `[learners, M]`."""
-    returns = [lexrl.evaluate(world.process, policy, ORDERS[m]).returns for policy in policies]
+    returns = [lexrl.exact.evaluate(world.process, policy, ORDERS[m]).returns for policy in policies]
     return (best - np.array(returns)) / world.stake
 
 
@@ -162,7 +162,7 @@ def test_the_worlds_are_none_that_another_order_would_solve_as_well(m):
     back = " > ".join(reversed(ORDERS[m].split(" > ")))
     for seed in WORLDS[m]:
         world = case(m, seed)
-        other = lexrl.evaluate(world.process, lexrl.solve(world.process, back).policy, ORDERS[m]).returns
+        other = lexrl.exact.evaluate(world.process, lexrl.solve(world.process, back).policy, ORDERS[m]).returns
         assert np.abs((world.best - other) / world.stake).max() > 5 * CLOSE
 
 
@@ -170,7 +170,7 @@ def test_the_worlds_are_none_that_another_order_would_solve_as_well(m):
 def test_slack_buys_what_the_linear_program_says(plan, seed):
     """Objective 1 gives up no more than its slack (and 2 % of the stake), objective 2 misses at most 5 % of its own."""
     world = case(2, seed)
-    program = lexrl.solve_slack(world.process, ORDERS[2], slack=(float(SLACK * world.stake[0]), 0.0))
+    program = lexrl.exact.solve_slack(world.process, ORDERS[2], slack=(float(SLACK * world.stake[0]), 0.0))
     bought = (program.returns - world.best)[1] / world.stake[1]
     assert bought > 0.08
     chances, _ = learned(plan)["slack", seed]

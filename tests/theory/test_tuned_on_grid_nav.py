@@ -23,7 +23,7 @@ def test_the_safest_policy_of_a_large_grid(name):
     result = lexrl.train(tuned.algorithm, world, SAFE, seeds=2, total_timesteps=tuned.steps, num_log_points=2)
     process = world.momdp(0.95)
     least = -exact.solve(process, SAFE).returns[0]
-    costs = [-exact.evaluate(process, policy, SAFE).returns[0] for policy in result.chances()]
+    costs = [-exact.evaluate(process, policy, SAFE).returns[0] for policy in result.probabilities()]
     assert least < 1e-3
     assert max(costs) <= least + 0.05
     nowhere = np.full((process.n_states, 4), 0.25)
@@ -40,7 +40,7 @@ def test_what_a_slack_buys():
     for slack in slacks:
         order = f"min cost ±{slack} > max reward"
         result = lexrl.train(tuned.algorithm, world, order, seeds=1, total_timesteps=tuned.steps, num_log_points=2)
-        cost, reward = exact.evaluate(process, result.chances(greedy=False)[0], SAFE).returns * (-1, 1)
+        cost, reward = exact.evaluate(process, result.probabilities(greedy=False)[0], SAFE).returns * (-1, 1)
         best_cost, best_reward = exact.solve_slack(process, order).returns * (-1, 1)
         assert cost <= best_cost + 0.05
         assert reward >= 0.95 * best_reward

@@ -19,6 +19,7 @@ from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
+from lexrl.units import counts
 
 
 class State(NamedTuple):
@@ -38,11 +39,13 @@ class A2C(eqx.Module):
     """Discount factor."""
     gae_lambda: float = 0.95
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(
+        converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
+    )
     """Learning rate of the critic."""
-    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     networks: Networks = Networks()
 

@@ -25,6 +25,7 @@ from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Sample, Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
+from lexrl.units import counts
 
 ReturnEstimate = Literal["rewards", "surrogate"]
 
@@ -42,9 +43,11 @@ class LPPOAverageReward(eqx.Module):
     """Minibatches per epoch; each makes a gradient step."""
     gae_lambda: float = 0.95
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(
+        converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
+    )
     """Learning rate of the critic."""
     surrogate: Surrogate = eqx.field(static=True, default="clip")
     """Stay close to the old policy by clipping the ratio, or by a KL penalty."""
@@ -52,7 +55,7 @@ class LPPOAverageReward(eqx.Module):
     """How far the ratio may move from 1."""
     kl_target: float = 0.01
     """KL divergence per update that the penalty is tuned to."""
-    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """How much of its return an objective may lose to less important ones: one, or one each."""
@@ -103,11 +106,13 @@ class LA2CAverageReward(eqx.Module):
     """Steps of each environment between updates."""
     gae_lambda: float = 0.95
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(
+        converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
+    )
     """Learning rate of the critic."""
-    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """How much of its return an objective may lose to less important ones: one, or one each."""

@@ -23,6 +23,7 @@ from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Sample, Stages, from_critic, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
+from lexrl.units import counts
 
 ReturnEstimate = Literal["episodes", "critic"]
 
@@ -46,11 +47,13 @@ class LA2C(eqx.Module):
     """Discount factor: one for all objectives, or one each."""
     gae_lambda: float = 0.95
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(
+        converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
+    )
     """Learning rate of the critic."""
-    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """How much of its return an objective may lose to less important ones: one, or one each."""

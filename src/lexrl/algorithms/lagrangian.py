@@ -24,6 +24,7 @@ from lexrl.errors import InputError
 from lexrl.returns import share
 from lexrl.schedules import Constant, Schedule, named
 from lexrl.types import Spec
+from lexrl.units import counts
 
 
 class State(NamedTuple):
@@ -44,7 +45,7 @@ class State(NamedTuple):
 class PIDLagrangian(eqx.Module):
     """How the multipliers of limits move."""
 
-    ki: Schedule = eqx.field(converter=named("ki"), default=Constant(0.05))
+    ki: Schedule = eqx.field(converter=named("ki"), default=Constant(0.05), metadata=counts("updates"))
     """Integral gain: added to a multiplier per unit of violation and window of episodes, by the number of updates."""
     kp: float = 0.0
     """Proportional gain: added per unit of violation."""

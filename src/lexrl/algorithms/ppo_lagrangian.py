@@ -24,6 +24,7 @@ from lexrl.networks import Networks
 from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
+from lexrl.units import counts
 
 
 class State(NamedTuple):
@@ -56,9 +57,11 @@ class PPOLagrangian(eqx.Module):
     """Discount factor."""
     gae_lambda: float = 0.95
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(
+        converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
+    )
     """Learning rate of the critic."""
     surrogate: Surrogate = eqx.field(static=True, default="clip")
     """Stay close to the old policy by clipping the ratio, or by a KL penalty."""
@@ -66,7 +69,7 @@ class PPOLagrangian(eqx.Module):
     """How far the ratio may move from 1."""
     kl_target: float = 0.01
     """KL divergence per update that the penalty is tuned to."""
-    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     lagrangian: PIDLagrangian = PIDLagrangian()
     networks: Networks = Networks()

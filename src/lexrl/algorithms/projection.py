@@ -26,6 +26,7 @@ from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Stages, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
+from lexrl.units import counts
 
 
 class State(NamedTuple):
@@ -50,9 +51,11 @@ class Projection(eqx.Module):
     """Discount factor: one for all objectives, or one each."""
     gae_lambda: float = 0.95
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(
+        converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
+    )
     """Learning rate of the critic."""
     clip_range: float = 0.2
     """How far the ratio may move from 1."""

@@ -25,6 +25,7 @@ from lexrl.networks import Networks
 from lexrl.returns import EpisodeStats, EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
+from lexrl.units import counts
 
 RiskMeasure = Literal["var", "cvar"]
 
@@ -61,11 +62,13 @@ class VaRAC(eqx.Module):
     """Discount factor of the penalized reward."""
     gae_lambda: float = 0.95
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
-    critic_learning_rate: Schedule = eqx.field(converter=named("critic_learning_rate"), default=Constant(1e-3))
+    critic_learning_rate: Schedule = eqx.field(
+        converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
+    )
     """Learning rate of the critic."""
-    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0))
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     lagrangian: PIDLagrangian = PIDLagrangian(ki=Constant(10.0), max_multiplier=1000.0)
     networks: Networks = Networks()

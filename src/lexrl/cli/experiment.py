@@ -1,26 +1,25 @@
-"""`lexrl experiment NAME`: the paper's experiments, planned, run and written down."""
+"""`lexrl experiment NAME`: an experiment of the paper, planned, run and written down."""
 
 import dataclasses
 import pathlib
 import time
 from collections.abc import Sequence
 
-import tyro
 from rich.table import Table
 
-from lexrl.cli.show import Place, complain, console, next_commands
-from lexrl.cli.train import stopping
+from lexrl import catalog
+from lexrl.cli import targets
+from lexrl.cli.console import complain, console, next_commands
+from lexrl.cli.parsing import Place, parse
+from lexrl.cli.signals import stopping
 from lexrl.experiments import Size, perform, plan, schedule, speeds, write
-from lexrl.experiments import names as all_names
 from lexrl.experiments.schedule import Job
 
 
 @dataclasses.dataclass(frozen=True)
-class ExperimentCommand:
-    """Repeat an experiment of the paper; what is finished is not run again, what was stopped goes on."""
+class Experiment:
+    """Repeat an experiment of the paper; finished runs are not repeated, stopped ones are continued."""
 
-    name: tyro.conf.Positional[str]
-    """Which one: how learning time scales, safety, LDQN's slack, settings of PB-LRL, pictures of policies; or all."""
     size: Size = "laptop"
     """For a first look, for minutes on two cores, or as in the paper."""
     only: tuple[str, ...] = ()
@@ -28,12 +27,19 @@ class ExperimentCommand:
     out: Place = None
     """Folder for runs and results, by default experiments/SIZE."""
     dry_run: bool = False
-    """Only say what would be run, and how long it would take."""
+    """Only show what would be run, and how long it would take."""
 
 
-def experiment(command: ExperimentCommand) -> None:
-    """`lexrl experiment NAME`"""
-    names = all_names() if command.name == "all" else [command.name]
+def main(argv: list[str]) -> None:
+    """Run what is not finished, then write the results."""
+    if targets.wants_help(argv, 1):
+        argv = ["NAME", *argv]
+    name, rest = targets.take_name("experiment", argv, "a name", "lexrl experiment safety")
+    about = f"{Experiment.__doc__} NAME is one of {', '.join(catalog.EXPERIMENTS)}, or all."
+    command = parse(Experiment, rest, f"lexrl experiment {name}", about)
+    if name != "all":
+        catalog.find(catalog.EXPERIMENTS, name, "experiment")
+    names = list(catalog.EXPERIMENTS) if name == "all" else [name]
     root = command.out or pathlib.Path("experiments") / command.size
     every = plan(names, command.size, command.only)
     todo = [job for job in every if not schedule.is_finished(root, job)]
@@ -44,10 +50,10 @@ def experiment(command: ExperimentCommand) -> None:
     asked = {job.name for job in every}
     for name in names:
         if asked.isdisjoint(job.name for job in plan([name], command.size)):
-            continue  # nothing of it was to be run
+            continue  # none of its runs were asked for
         folder = write(name, command.size, root, why)
         console.print(f"{name}: written to [bold]{folder}[/bold].")
-    next_commands((f"lexrl report {root}", "all of it on one page"))
+    next_commands((f"lexrl report {root}", "everything on one page"))
 
 
 def _show_plan(title: str, every: Sequence[Job], todo: Sequence[Job]) -> None:
@@ -57,16 +63,16 @@ def _show_plan(title: str, every: Sequence[Job], todo: Sequence[Job]) -> None:
     waiting = {job.name for job in todo}
     for job in every:
         seconds = speeds.estimate(job)
-        about = "finished" if job.name not in waiting else "not known" if seconds is None else _time(seconds)
+        about = "finished" if job.name not in waiting else "unknown" if seconds is None else _time(seconds)
         table.add_row(job.name, str(job.seeds), f"{job.total_timesteps:,}", about)
     console.print(table)
     seconds, unknown = speeds.total(todo)
-    also = f", and {unknown} runs that were never measured" if unknown else ""
+    also = f", plus {unknown} runs that were never timed" if unknown else ""
     console.print(f"About {_time(seconds)} for the {len(todo)} runs that are left{also}.")
 
 
 def _run(todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
-    """Run what is left; gives what could not be run, and why."""
+    """Run what is left; returns what could not be run, and why."""
     why: dict[str, str] = {}
     number, begun = 1, time.monotonic()
     with stopping() as asked:
@@ -82,7 +88,7 @@ def _run(todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
                 break
         signal = asked()
     if signal:
-        complain("stopped; the same command goes on where it was.", 128 + signal)
+        complain("stopped; the same command continues.", 128 + signal)
     return why
 
 

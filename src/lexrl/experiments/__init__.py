@@ -20,7 +20,8 @@ from lexrl.experiments import schedule, speeds
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.report import page
 from lexrl.report.experiment import FILE, FORMAT
-from lexrl.runs import Result, record
+from lexrl.runs import Result
+from lexrl.runs.versions import versions
 
 Size = Literal["smoke", "laptop", "paper"]
 
@@ -64,7 +65,7 @@ def perform(planned: Sequence[Job], root: pathlib.Path) -> Iterator[Event]:
             if schedule.is_finished(root, job):
                 continue
             watch, result = speeds.Stopwatch(job), None
-            for result in schedule.execute(root, job):
+            for result in schedule.perform(root, job):
                 watch.lap(int(result.steps[-1]))
                 yield Event(job, result, over=False)
             watch.save()
@@ -107,7 +108,7 @@ def write(name: str, size: Size, root: pathlib.Path, why: dict[str, str] | None 
         "command": f"lexrl experiment {name} --size {size}",
         "begun": min(one.found.about["begun"] for one in results),
         "seconds": round(sum(one.summary["seconds"] for one in results), 1),
-        "versions": record.versions(),
+        "versions": versions(),
         "machine": {"cores": os.cpu_count(), "system": platform.platform()},
         "commit": ", ".join(sorted({one.found.about.get("commit", "") for one in results} - {""})),
         "runs": _runs(jobs, results, missing | (why or {})),

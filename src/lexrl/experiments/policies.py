@@ -43,8 +43,8 @@ def _images(env: str, preset: str, here: Sequence[Finished]) -> Images:
 
 
 def _image(one: Finished, draw: Draw) -> Image:
-    result = load(one.found.path, one.job.build())
-    observations = record_trajectories(result.population, result.train_states.agent, EPISODES).observations
+    result = load(one.found.path)
+    observations = record_trajectories(*result.on_devices(), EPISODES).observations
     titles = [f"seed {seed}" for seed in result.run.seeds]
     label = one.job.label
     return Image(

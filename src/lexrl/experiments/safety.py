@@ -18,7 +18,7 @@ from lexrl.experiments import safety_claims
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.summary import curves, final_table, rank
 from lexrl.order import parse
-from lexrl.presets import SAFE, preset, shortened
+from lexrl.presets import SAFE, preset
 from lexrl.report.sections.claims import Claims
 from lexrl.report.sections.front import Front, Points
 from lexrl.report.sections.text import Text
@@ -91,7 +91,7 @@ def runs(size: str) -> list[Job]:
 def job(algorithm: str, env: str, kind: Any, seeds: int, max_timesteps: int) -> Job:
     """An algorithm on an environment with a preset (`kind`)."""
     found = preset(algorithm, env, kind)
-    found = shortened(found, min(1.0, max_timesteps / found.steps))
+    found = found.over(min(max_timesteps, found.total_timesteps))
     chosen = found.algorithm if found.order == SAFE else SingleObjective(found.algorithm, "reward")
     return Job(
         name=f"{env}/{kind}/{algorithm}",
@@ -100,8 +100,8 @@ def job(algorithm: str, env: str, kind: Any, seeds: int, max_timesteps: int) -> 
         env=env,
         order=SAFE,
         seeds=seeds,
-        total_timesteps=found.steps,
-        env_settings={**found.world, **ENVS[env].settings},
+        total_timesteps=found.total_timesteps,
+        env_settings={**found.env_kwargs, **ENVS[env].settings},
         tags={"env": env, "preset": kind, "algorithm": algorithm},
         measure=discounted_returns if env == "grid-nav" else None,
     )
@@ -110,8 +110,7 @@ def job(algorithm: str, env: str, kind: Any, seeds: int, max_timesteps: int) -> 
 def discounted_returns(result: Result) -> dict[str, Any]:
     """Discounted returns of each seed's greedy policy, from 1,000 episodes so long that truncation hardly matters."""
     run = dataclasses.replace(result.run, env=_with_length(result.run.env, 400))
-    long = dataclasses.replace(result, run=run, population=run.population())
-    played = long.evaluate(1000, gamma=GAMMA).discounted.mean(axis=1)
+    played = dataclasses.replace(result, run=run).evaluate(1000, gamma=GAMMA).discounted.mean(axis=1)
     return {"discounted": {name: played[:, i].tolist() for i, name in enumerate(run.order.names)}}
 
 

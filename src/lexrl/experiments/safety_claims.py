@@ -7,12 +7,12 @@ import numpy as np
 from lexrl.constraints import as_limits
 from lexrl.experiments.schedule import Finished, finals
 from lexrl.experiments.summary import decide
-from lexrl.presets import CART_SAFE
+from lexrl.presets.cart_safe import CONSTRAINTS
 from lexrl.report import stats
 from lexrl.report.sections.claims import Claim
 from lexrl.report.stats import Interval
 
-SAFE_COST = as_limits(CART_SAFE.limit)[0].bound
+SAFE_COST = as_limits(CONSTRAINTS.limit)[0].bound
 """A policy for CartSafe is safe if an episode costs at most this: the limit of the constrained algorithms."""
 
 

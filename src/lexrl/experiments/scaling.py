@@ -90,7 +90,7 @@ def distance_to_optimum(result: Result) -> dict[str, Any]:
     envs, order = result.run.env, result.run.order
     first = Order(order.objectives[:1])
     gaps, found = [], []
-    for i, policy in enumerate(result.chances()):
+    for i, policy in enumerate(result.probabilities()):
         process = envs.one(i).momdp(GAMMA)
         best = float(exact.solve(process, first).returns[0])
         gaps.append(best - float(exact.evaluate(process, policy, first).returns[0]))

@@ -7,18 +7,18 @@ it stopped. The jobs of all experiments of a size are in one folder, so that exp
 import dataclasses
 import json
 import pathlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexrl import store
-from lexrl.envs import make_env, random_envs
 from lexrl.errors import InputError
+from lexrl.order import parse
 from lexrl.report import run_folder as reports
 from lexrl.report.run_folder import RunFolder
-from lexrl.runs import Result, Run, codec, plan, record
+from lexrl.runs import Result, Run, codec, execute, plan, targets
+from lexrl.runs.run import fit
 
 RUNS = "runs"
 """The folder of the runs, beside the folders of the experiments."""
@@ -48,22 +48,34 @@ class Job:
 
     def run(self) -> Run:
         """The run itself; the environment is built here."""
-        return plan(self.algorithm, self.build(), self.order, self.seeds, self.total_timesteps, self.num_log_points)
+        return plan(
+            self.algorithm, self.env_id, self.order, self.seeds, self.total_timesteps, self.num_log_points,
+            env_kwargs=self.env_kwargs, label=self.label,
+        )  # fmt: skip
 
     def build(self) -> Any:
         """The environment."""
+        return targets.resolve(self.env_id, self.env_kwargs).env
+
+    @property
+    def env_id(self) -> str:
+        return "random-momdp" if self.env == "random-momdps" else self.env
+
+    @property
+    def env_kwargs(self) -> Any:
+        """Settings of the environment; a random one for each seed has a seed of its own."""
         if self.env == "random-momdps":
-            return random_envs(self.seeds, **self.env_settings)
-        return make_env(self.env, **self.env_settings)
+            return [{"momdp_seed": seed, **self.env_settings} for seed in range(self.seeds)]
+        return dict(self.env_settings)
 
     def describe(self) -> dict[str, Any]:
-        """Everything that determines its numbers, as JSON."""
+        """What decides its numbers, as `run.json` has it; nothing is built for it."""
+        order = parse(self.order)
         return {
-            "algorithm": codec.encode(self.algorithm),
-            "env": self.env,
-            "env_settings": dict(self.env_settings),
-            "order": self.order,
-            "seeds": self.seeds,
+            "algorithm": codec.encode(fit(self.algorithm, order, self.total_timesteps)),
+            "env": {"name": self.env_id, "kwargs": targets.changed(self.env_id, self.env_kwargs)},
+            "order": str(order),
+            "seeds": list(range(self.seeds)),
             "total_timesteps": self.total_timesteps,
             "num_log_points": self.num_log_points,
         }
@@ -87,8 +99,8 @@ def is_finished(root: pathlib.Path, job: Job) -> bool:
     folder = place(root, job)
     if not (folder / store.RUN).exists():
         return False
-    kept = store.read_run(folder).get("job")
-    if json.dumps(kept, sort_keys=True) != json.dumps(job.describe(), sort_keys=True):
+    kept, wanted = store.read_run(folder), job.describe()
+    if any(json.dumps(kept[key], sort_keys=True) != json.dumps(wanted[key], sort_keys=True) for key in wanted):
         raise InputError(
             f"The run in {str(folder)!r} has other settings than {job.label} has now; move it away, or give another "
             "folder with --out."
@@ -96,22 +108,9 @@ def is_finished(root: pathlib.Path, job: Job) -> bool:
     return store.is_finished(folder)
 
 
-def execute(root: pathlib.Path, job: Job) -> Iterator[Result]:
+def perform(root: pathlib.Path, job: Job) -> Iterator[Result]:
     """Run a job, or continue it; a result after each chunk."""
-    folder = place(root, job)
-    resumed = (folder / store.RUN).exists()
-    run = job.run()
-    standing, said = record.standing(folder, run) if resumed else (None, [])
-    for sentence in said:
-        warnings.warn(sentence, stacklevel=2)
-    if not resumed:
-        record.begin(folder, run, title=job.label, job=job.describe())
-    result = None
-    for result in record.record(folder, run, standing):
-        yield result
-    assert result is not None
-    more = {} if job.measure is None else job.measure(result)
-    record.finish(folder, result, **more)
+    return execute(job.run(), place(root, job), measure=job.measure)
 
 
 def collect(root: pathlib.Path, jobs: Sequence[Job]) -> tuple[list[Finished], dict[str, str]]:

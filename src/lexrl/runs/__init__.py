@@ -1,10 +1,10 @@
-"""A run is a value: which algorithm, which world, which order, how long, which seeds. A result is what came of it."""
+"""A run is a value: which algorithm, environment and order, how long, which seeds. Executed, it gives results."""
 
-from lexrl.runs.execute import execute
-from lexrl.runs.plan import Run, plan
+from lexrl.runs.pipeline import execute
 from lexrl.runs.policy import Policy
-from lexrl.runs.record import load, resume
+from lexrl.runs.record import load
 from lexrl.runs.result import Result
-from lexrl.runs.training import stream, train
+from lexrl.runs.run import Run, plan
+from lexrl.runs.training import resume, stream, train
 
 __all__ = ["Policy", "Result", "Run", "execute", "load", "plan", "resume", "stream", "train"]

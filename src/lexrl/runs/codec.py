@@ -1,23 +1,26 @@
-"""Settings as JSON and back: algorithms, worlds, schedules, tolerances, orders, and the arrays inside them.
+"""Settings as JSON and back: algorithms, environments, schedules, tolerances, and the arrays inside them.
 
-    {"class": "lexrl.schedules:Linear", "first": 0.005, ...}        {"array": "float32", "shape": [2], "values": [0, 1]}
+    {"kind": "linear", "start": 0.005, "end": 5e-05, "steps": 2900.0}
+    {"array": "float32", "shape": [2], "values": [0, 1]}
 
-Only what is part of lexrl is built from a file. Something of the user's own is named in it, and must be given again.
+A class is written under its name in the catalog, so that code may move without files becoming unreadable. Only what is
+in the catalog is built from a file; anything else is named in it as `custom`, and must be given again.
 """
 
 import base64
 import dataclasses
-import importlib
+import inspect
 import math
 from typing import Any
 
-import equinox as eqx
+import jax
 import numpy as np
 
+from lexrl import catalog
 from lexrl.errors import InputError
 
-SHORT = 1000
-"""Arrays with more numbers are packed, since nobody would read them."""
+MAX_READABLE = 1000
+"""Arrays with more numbers are packed."""
 
 
 def encode(value: Any) -> Any:
@@ -26,102 +29,116 @@ def encode(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": str(value)}
-    if getattr(value, "recipe", None) is not None:
-        make, given = value.recipe
-        return {"call": _name(make), **{key: encode(part) for key, part in given.items()}}
-    if hasattr(value, "recipe") and not isinstance(value, eqx.Module):
-        return {"yours": f"{_name(type(value))} around a function"}
-    if hasattr(value, "_fields") or dataclasses.is_dataclass(value):
-        if not type(value).__module__.startswith("lexrl."):
-            return {"yours": _name(type(value))}
-        return {"class": _name(type(value)), **{name: encode(getattr(value, name)) for name in _fields(value)}}
+    if _is_record(value):
+        return _encode_record(value)
     if isinstance(value, tuple | list):
         return [encode(part) for part in value]
     if isinstance(value, dict):
         return {"dict": {str(key): encode(part) for key, part in value.items()}}
-    if hasattr(value, "__array__"):
-        return _packed(np.asarray(value))
-    return {"yours": _name(type(value))}
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        return _encode_array(np.asarray(value))
+    return {"custom": _path(value)}
 
 
 def decode(value: Any) -> Any:
     """What `encode` was given; lists become tuples."""
     try:
-        return _decoded(value)
+        return _decode(value)
     except InputError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"The settings in the file do not fit ({error}); use the version they are from.") from error
+        raise InputError(
+            f"The settings in the file do not fit this version of lexrl ({error}); use the version that wrote it."
+        ) from error
 
 
-def _decoded(value: Any) -> Any:
+def name_of(thing: Any) -> str | None:
+    """The name of an instance's class in files, None if the catalog has none."""
+    for table in tables():
+        entry = catalog.entry_of(table, thing)
+        if entry is not None:
+            return entry.name
+    return None
+
+
+def tables() -> tuple[catalog.Table, ...]:
+    """Where names in files are looked up; no name may be in two of them."""
+    return catalog.ALGORITHMS, catalog.ENVS, catalog.VALUES
+
+
+def _encode_record(value: Any) -> Any:
+    """A class with fields: by its name, with all its fields."""
+    name = name_of(value)
+    if name is None:
+        return {"custom": _path(value)}
+    contents = vars(value) if dataclasses.is_dataclass(value) else value._asdict()
+    return {"kind": name} | {field: encode(contents[field]) for field in _fields(value)}
+
+
+def _decode(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(_decoded(part) for part in value)
+        return tuple(_decode(part) for part in value)
     if not isinstance(value, dict):
         return value
     if "float" in value:
         return float(value["float"])
     if "dict" in value:
-        return {key: _decoded(part) for key, part in value["dict"].items()}
+        return {key: _decode(part) for key, part in value["dict"].items()}
     if "array" in value:
-        return _unpacked(value)
-    if "yours" in value:
+        return _decode_array(value)
+    if "custom" in value:
         raise InputError(
-            f"This run used {value['yours']}, which is not part of lexrl and so cannot be read from a file; "
-            "give it again, as in lexrl.resume(folder, env=...)."
+            f"This run used {value['custom']}, which has no name in lexrl's catalog and so cannot be read from a file; "
+            "give it again, as in lexrl.resume(folder, env=...) or lexrl.resume(folder, algorithm=...)."
         )
-    make = _class(value["class"]) if "class" in value else _builder(value.get("call"))
-    return make(**{name: _decoded(part) for name, part in value.items() if name not in ("class", "call")})
+    return _build(value["kind"], {name: _decode(part) for name, part in value.items() if name != "kind"})
 
 
-def _fields(value: Any) -> list[str]:
-    if hasattr(value, "_fields"):
-        return list(value._fields)
-    return [field.name for field in dataclasses.fields(value) if field.init]
+def _build(name: str, fields: dict[str, Any]) -> Any:
+    """An instance of the class that goes by a name, with these fields."""
+    entry = next((table[name] for table in tables() if name in table), None)
+    if entry is None:
+        raise InputError(
+            f"The file names {name!r}, which is not in the catalog of this version of lexrl; use the version that "
+            "wrote it, or add the name with lexrl.catalog.add."
+        )
+    kind: Any = entry.kind()
+    if unknown := set(fields) - set(_fields(kind)):
+        raise TypeError(f"{name} has no setting {', '.join(sorted(unknown))}")
+    if set(fields) <= set(inspect.signature(kind).parameters):
+        return kind(**fields)
+    # The constructor takes something else, as `FiniteEnv` takes a MOMDP: the fields are all there is.
+    made = object.__new__(kind)
+    for field in _fields(kind):
+        object.__setattr__(made, field, fields[field])
+    return made
 
 
-def _packed(array: np.ndarray) -> dict[str, Any]:
-    shape = {"array": str(array.dtype), "shape": list(array.shape)}
-    if array.size <= SHORT and np.isfinite(array).all():
-        return shape | {"values": array.reshape(-1).tolist()}
-    return shape | {"base64": base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()}
+def _is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) or (isinstance(value, tuple) and type(value) is not tuple)
 
 
-def _unpacked(value: dict[str, Any]) -> np.ndarray:
+def _fields(record: Any) -> list[str]:
+    if dataclasses.is_dataclass(record):
+        return [field.name for field in dataclasses.fields(record) if field.init]
+    return list(record._fields)
+
+
+def _encode_array(array: np.ndarray) -> dict[str, Any]:
+    about = {"array": str(array.dtype), "shape": list(array.shape)}
+    if array.size <= MAX_READABLE and np.isfinite(array).all():
+        return about | {"values": array.reshape(-1).tolist()}
+    return about | {"base64": base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()}
+
+
+def _decode_array(value: dict[str, Any]) -> np.ndarray:
     dtype, shape = np.dtype(value["array"]), value["shape"]
     if "values" in value:
         return np.array(value["values"], dtype).reshape(shape)
     return np.frombuffer(base64.b64decode(value["base64"]), dtype).reshape(shape).copy()
 
 
-def _name(thing: Any) -> str:
-    return f"{thing.__module__}:{thing.__qualname__}"
-
-
-def _class(name: Any) -> Any:
-    """A kind of value of lexrl's."""
-    found = _found(name)
-    if not (isinstance(found, type) and (hasattr(found, "_fields") or dataclasses.is_dataclass(found))):
-        raise InputError(f"The file names {name!r} as a kind of setting, which it is not; is it from another program?")
-    return found
-
-
-def _builder(name: Any) -> Any:
-    """A function that builds a world."""
-    found = _found(name)
-    if not str(name).startswith("lexrl.envs."):
-        raise InputError(f"The file names {name!r} as a kind of world, which it is not; is it from another program?")
-    return found
-
-
-def _found(name: Any) -> Any:
-    """Something of lexrl's by its name; nothing else is ever looked up."""
-    module, _, what = str(name).partition(":")
-    if not module.startswith("lexrl.") or not what.isidentifier():
-        raise InputError(f"The file names {name!r}, which is not part of lexrl; is it from another program?")
-    try:
-        return getattr(importlib.import_module(module), what)
-    except (ImportError, AttributeError):
-        raise InputError(
-            f"The file names {name!r}, which this lexrl does not have; use the version it is from."
-        ) from None
+def _path(value: Any) -> str:
+    """Where something comes from, for a sentence: `module:Class`, or the function itself."""
+    named = value if callable(value) and not dataclasses.is_dataclass(type(value)) else type(value)
+    return f"{named.__module__}:{named.__qualname__}"

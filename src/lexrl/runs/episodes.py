@@ -1,4 +1,4 @@
-"""One episode to look at: the same that an evaluation played, with a picture of every step."""
+"""One episode in pictures: the same that an evaluation plays, with a frame for every step."""
 
 import contextlib
 from collections.abc import Callable
@@ -16,54 +16,54 @@ from lexrl.runs.policy import Policy
 from lexrl.types import BatchedEnv, EnvSpec, Renderable, unwrapped
 
 
-class Seen(NamedTuple):
-    """An episode's pictures, the first before its first step, and what it paid, in the user's signs."""
+class Episode(NamedTuple):
+    """The frames of an episode, one before its first step and one after each, and its returns in the user's signs."""
 
     frames: list[np.ndarray]
     returns: np.ndarray
 
 
-def episode(policy: Policy, world: Any, number: int = 0) -> Seen:
-    """Play the numbered episode of a policy's evaluation, greedily."""
+def record_episode(policy: Policy, env: Any, number: int = 0) -> Episode:
+    """Play an episode of a policy's evaluation, by its number, with the greedy policy."""
     if number < 0:
-        raise InputError(f"Episode {number} cannot be; they are numbered from 0 on.")
-    crowd, show = _drawn(world)
-    with contextlib.closing(crowd):
-        return _played(policy, world.spec, crowd, show, number)
+        raise InputError(f"The episode is {number}; episodes are numbered from 0.")
+    one, render = _renderer(env)
+    with contextlib.closing(one):
+        return _play(policy, env.spec, one, render, number)
 
 
-def pace(world: Any) -> float:
-    """Pictures a second that suit a world."""
-    inner = unwrapped(world)
+def render_fps(env: Any) -> float:
+    """Frames per second that suit an environment."""
+    inner = unwrapped(env)
     return float(inner.render_fps) if isinstance(inner, GymEnv | Renderable) else 30.0
 
 
-def _drawn(world: Any) -> tuple[BatchedEnv, Callable[[], np.ndarray]]:
-    """A world alone, and what gives a picture of where it is."""
-    if isinstance(world, GymEnv):
+def _renderer(env: Any) -> tuple[BatchedEnv, Callable[[], np.ndarray]]:
+    """A single environment, and a function that draws its current state."""
+    if isinstance(env, GymEnv):
         try:
-            envs = world.batched(1, render_mode="rgb_array")
+            envs = env.batched(1, render_mode="rgb_array")
         except TypeError as error:
             raise InputError(f"The environment cannot be made with render_mode='rgb_array': {error}.") from None
         return envs, envs.render
-    if not isinstance(unwrapped(world), Renderable):
-        raise InputError(f"{type(world).__name__} cannot be drawn: it has no render(state) that gives a picture.")
-    crowd = batched.CompiledEnvs(world)
-    return crowd, lambda: np.asarray(world.render(jax.tree.map(lambda leaf: leaf[0], crowd.state)))
+    if not isinstance(unwrapped(env), Renderable):
+        raise InputError(f"{type(env).__name__} cannot be rendered: it has no render(state) that returns a picture.")
+    one = batched.CompiledEnvs(env)
+    return one, lambda: np.asarray(env.render(jax.tree.map(lambda leaf: leaf[0], one.state)))
 
 
-def _played(policy: Policy, spec: EnvSpec, crowd: BatchedEnv, show: Callable[[], np.ndarray], number: int) -> Seen:
-    """One episode, with the keys of the evaluation's."""
+def _play(policy: Policy, spec: EnvSpec, one: BatchedEnv, render: Callable[[], np.ndarray], number: int) -> Episode:
+    """One episode, with the keys of the evaluation."""
     policy = policy.begun(number)
     purposes = (Purpose.EVALUATE_RESET, Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP)
     reset, act, step = (keys.stream(policy.seed, purpose, number) for purpose in purposes)
-    obs = crowd.reset(np.array([True]), lambda: reset[None])
-    frames, total = [show()], np.zeros(len(spec.signals))
+    obs = one.reset(np.array([True]), lambda: reset[None])
+    frames, total = [render()], np.zeros(len(spec.signals))
     for time in range(spec.max_episode_steps):
         action = policy.act(obs[0], keys.at(act, time))
-        answers = crowd.step(action[None], lambda time=time: keys.at(step, time)[None])
-        obs, total = answers.obs, total + answers.signals[0]
-        frames.append(show())
-        if answers.discount[0] == 0 or answers.truncated[0]:
+        step_ = one.step(action[None], lambda time=time: keys.at(step, time)[None])
+        obs, total = step_.obs, total + step_.signals[0]
+        frames.append(render())
+        if step_.discount[0] == 0 or step_.truncated[0]:
             break
-    return Seen(frames, total[policy.order.columns(spec.signals)])
+    return Episode(frames, total[policy.order.columns(spec.signals)])

@@ -1,6 +1,6 @@
-"""Learning curves for the programs that people watch training with: TensorBoard, and Weights & Biases.
+"""Logs for TensorBoard and Weights & Biases.
 
-    folder/tensorboard/seed-0/      events of one seed, so that the seeds lie over each other
+    folder/tensorboard/seed-0/      events of one seed, so that the curves of the seeds are overlaid
     folder/wandb/                   runs of Weights & Biases, offline unless WANDB_MODE says otherwise
 
 Nothing is written elsewhere. Each call adds one point: the last one of the result it is given.
@@ -17,19 +17,31 @@ from typing import Any, Literal
 import numpy as np
 
 from lexrl.errors import InputError
+from lexrl.runs import record
+from lexrl.runs.observers import Snapshot, Start
+from lexrl.runs.run import Run
 
 Kind = Literal["tensorboard", "wandb"]
+PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb"}
 See = Callable[[Any], None]
 
 
 @contextlib.contextmanager
-def logs(kinds: Sequence[Kind], folder: pathlib.Path, about: Mapping[str, Any]) -> Iterator[See]:
-    """Write the last point of every result that it is told.
+def observe(run: Run, start: Start) -> Iterator[Callable[[Snapshot], None]]:
+    """Write the logs that a run asks for while it is executed."""
+    assert start.folder is not None
+    with logs(run.log, start.folder, record.describe(run)) as write:
+        yield lambda snapshot: write(snapshot.result)
+
+
+@contextlib.contextmanager
+def logs(kinds: Sequence[str], folder: pathlib.Path, about: Mapping[str, Any]) -> Iterator[See]:
+    """Write the last point of every result.
 
     Args:
         kinds: for which programs.
         folder: the run's folder.
-        about: what was run, as it stands in `run.json`.
+        about: what is run, as in `run.json`.
     """
     begin = {"tensorboard": _tensorboard, "wandb": _wandb}
     with contextlib.ExitStack() as stack:
@@ -42,14 +54,16 @@ def logs(kinds: Sequence[Kind], folder: pathlib.Path, about: Mapping[str, Any]) 
         yield see
 
 
-def require(kinds: Sequence[Kind]) -> None:
-    """Complain now, before anything is written, about a program whose package is not installed."""
+def require(kinds: Sequence[str]) -> None:
+    """Complain about a program that is not known or not installed."""
     for kind in kinds:
-        _package({"tensorboard": "tensorboardX", "wandb": "wandb"}[kind], kind)
+        if kind not in PACKAGES:
+            raise InputError(f"There are no logs of the kind {kind!r}; there are {', '.join(PACKAGES)}.")
+        _package(PACKAGES[kind], kind)
 
 
 def last_point(result: Any) -> dict[str, np.ndarray]:
-    """The end of every curve, `[seeds]`, by its name: `length`, or `return/cost` where each objective has its own."""
+    """The last point of every curve, `[seeds]`, by name: `episode_length`, or `episode_return/cost` of an objective."""
     found = {}
     for name, values in result.metrics.items():
         if values.ndim == 2:
@@ -70,19 +84,19 @@ def _tensorboard(folder: pathlib.Path, about: Mapping[str, Any]) -> Iterator[See
         path = folder / "tensorboard" / f"seed-{seed}"
         path.mkdir(parents=True, exist_ok=True)
         writer = package.EventsWriter(str(path / "events"))
-        # A run that goes on repeats what came after its last checkpoint: TensorBoard is told to forget that.
+        # A resumed run repeats what came after its last checkpoint: TensorBoard then drops the older points.
         writer.write_event(proto.Event(step=step, session_log=proto.SessionLog(status=proto.SessionLog.START)))
         return writer
 
     def see(result: Any) -> None:
         step, now, point = int(result.steps[-1]), time.time(), last_point(result)
-        for place, seed in enumerate(result.run.seeds):
+        for i, seed in enumerate(result.run.seeds):
             if seed not in writers:
                 writers[seed] = begin(seed, step)
             event = proto.Event(step=step, wall_time=now)
             for name, values in point.items():
-                if np.isfinite(values[place]):
-                    event.summary.value.add(tag=name, simple_value=float(values[place]))
+                if np.isfinite(values[i]):
+                    event.summary.value.add(tag=name, simple_value=float(values[i]))
             writers[seed].write_event(event)
             writers[seed].flush()
 
@@ -96,11 +110,11 @@ def _tensorboard(folder: pathlib.Path, about: Mapping[str, Any]) -> Iterator[See
 @contextlib.contextmanager
 def _wandb(folder: pathlib.Path, about: Mapping[str, Any]) -> Iterator[See]:
     package = _package("wandb", "wandb")
-    # It would print between the lines of the progress, and keep a copy of all that is printed.
+    # It would print between the lines of the progress, and keep a copy of everything printed.
     quiet = {"silent": True, "console": "off"}
     mode = os.environ.get("WANDB_MODE", "offline")
     try:
-        with _at_home(folder / "wandb"):
+        with _files_in(folder / "wandb"):
             run = package.init(
                 project=os.environ.get("WANDB_PROJECT", "lexrl"), name=folder.name, dir=str(folder),
                 config=dict(about), settings=package.Settings(mode=mode, **quiet),
@@ -124,10 +138,10 @@ def _wandb(folder: pathlib.Path, about: Mapping[str, Any]) -> Iterator[See]:
 
 
 @contextlib.contextmanager
-def _at_home(folder: pathlib.Path) -> Iterator[None]:
-    """Have Weights & Biases keep its own files in a folder, instead of all over the user's home."""
-    places = {f"WANDB_{what}_DIR": str(folder / what.lower()) for what in ("CACHE", "CONFIG", "DATA")}
-    added = {name: path for name, path in places.items() if name not in os.environ}
+def _files_in(folder: pathlib.Path) -> Iterator[None]:
+    """Have Weights & Biases keep its own files in a folder, not in the user's home."""
+    folders = {f"WANDB_{what}_DIR": str(folder / what.lower()) for what in ("CACHE", "CONFIG", "DATA")}
+    added = {name: path for name, path in folders.items() if name not in os.environ}
     os.environ.update(added)
     try:
         yield

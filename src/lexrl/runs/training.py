@@ -1,88 +1,96 @@
-"""Training in one call, or as a loop of one's own."""
+"""Training in one call, or as a loop of your own."""
 
-import contextlib
 import pathlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lexrl import store
-from lexrl.loops.evaluation import check_episodes
 from lexrl.order import Order
-from lexrl.runs import record
-from lexrl.runs.execute import execute, stream_run
-from lexrl.runs.plan import Run, plan
+from lexrl.runs import observers, record
+from lexrl.runs.observers import Observer
+from lexrl.runs.pipeline import execute, last
 from lexrl.runs.result import Result
+from lexrl.runs.run import NUM_SEEDS, Run, Settings, plan
+from lexrl.runs.targets import EnvKwargs
 from lexrl.types import Algorithm
 
 
 def train(
-    algorithm: Algorithm | Sequence[Algorithm] | str,
-    env: Any,
+    algorithm: Algorithm | Sequence[Algorithm] | str | Run,
+    env: Any = None,
     order: Order | str | None = None,
     *,
-    seeds: int | Sequence[int] = 10,
+    seeds: int | Sequence[int] = NUM_SEEDS,
     total_timesteps: float | int | None = None,
     num_log_points: int = 50,
+    env_kwargs: EnvKwargs | None = None,
+    preset: Settings = "tuned",
     out: str | pathlib.Path | None = None,
     eval_episodes: int = 100,
+    log: Sequence[str] = (),
     progress: bool | None = None,
-    watch: Callable[[Result], None] | None = None,
+    callback: Callable[[Result], object] | None = None,
 ) -> Result:
-    """Train one learner for each seed, all of them at once.
+    """Train one agent for each seed, all of them at once.
 
     Args:
-        algorithm: what learns, e.g. `lexrl.LPPO()` or `lexrl.q_learning(tolerance=0.05)`; a list gives each seed its
-            own numbers; a name, as in `"lppo"`, means its tuned settings for the world that is named next.
-        env: the world, e.g. `lexrl.grid_nav(size=8)`, `"cart-safe"`, `"CartPole-v1"`; or `lexrl.per_seed([...])` for a
-            world each.
+        algorithm: an instance, e.g. `lexrl.LPPO()`; a list of them, one for each seed; or a name, as in `"lppo"`, which
+            means the preset for the environment where there is one, else the algorithm's defaults. Or a `Run`.
+        env: a name, e.g. `"cart-safe"` or `"CartPole-v1"`; an instance, e.g. `lexrl.CartSafe()`; a class or a function
+            that makes one; or `lexrl.per_seed([...])` for one each.
         order: the objectives by importance, as in `"min cost > max reward"`.
         seeds: how many (0, 1, 2, ...), or which.
-        total_timesteps: environment steps of each seed; by default the tuned settings', else 100,000.
+        total_timesteps: environment steps of each seed; by default the preset's, else 1,000,000.
         num_log_points: points on the learning curve.
-        out: a folder for curves, policies and checkpoints; `lexrl.resume(folder)` goes on with a run that was stopped.
-        eval_episodes: fresh ones to evaluate each greedy policy on at the end, for the folder's summary.
-        progress: show how it goes; by default only in a notebook.
-        watch: called with the result so far after each part.
+        env_kwargs: settings of an environment that is named; one dict for all seeds, or a list with one for each.
+        preset: which settings a name stands for: `"tuned"`, `"paper"`, or `"none"` for the defaults.
+        out: a folder for curves, policies and checkpoints; `lexrl.resume(folder)` continues a run that was stopped.
+        eval_episodes: fresh episodes to evaluate each policy on at the end, if there is a folder.
+        log: also write logs into the folder, for `"tensorboard"` or `"wandb"`.
+        progress: show the progress; by default only in a notebook.
+        callback: called with the result so far after every chunk.
     """
-    run = plan(algorithm, env, order, seeds, total_timesteps, num_log_points)
-    shown = "ipykernel" in sys.modules if progress is None else progress
-    with _display(run) if shown else contextlib.nullcontext(lambda _: None) as show:
-
-        def see(result: Result) -> None:
-            show(result)
-            if watch is not None:
-                watch(result)
-
-        if out is None:
-            return execute(run, see)
-        check_episodes(eval_episodes)
-        folder = store.new_folder(pathlib.Path(out))
-        record.begin(folder, run, episodes=eval_episodes)
-        result = None
-        for result in record.record(folder, run):
-            see(result)
-    assert result is not None
-    record.finish(folder, result, eval_episodes)
-    return result
+    run = algorithm if isinstance(algorithm, Run) else plan(
+        algorithm, env, order, seeds, total_timesteps, num_log_points,
+        env_kwargs=env_kwargs, preset=preset, eval_episodes=eval_episodes, log=tuple(log),
+    )  # fmt: skip
+    plugged = _show(progress) + ([] if callback is None else [observers.callback(callback)])
+    return last(execute(run, None if out is None else store.new_folder(pathlib.Path(out)), plugged))
 
 
 def stream(
-    algorithm: Algorithm | Sequence[Algorithm] | str,
-    env: Any,
+    algorithm: Algorithm | Sequence[Algorithm] | str | Run,
+    env: Any = None,
     order: Order | str | None = None,
     *,
-    seeds: int | Sequence[int] = 10,
+    seeds: int | Sequence[int] = NUM_SEEDS,
     total_timesteps: float | int | None = None,
     num_log_points: int = 50,
+    env_kwargs: EnvKwargs | None = None,
+    preset: Settings = "tuned",
 ) -> Iterator[Result]:
-    """`train` for people with a loop of their own: a `Result` after each part; stop when you have seen enough."""
-    return stream_run(plan(algorithm, env, order, seeds, total_timesteps, num_log_points))
+    """`train` as a loop of your own: yields a `Result` after every chunk; stop whenever you like."""
+    run = algorithm if isinstance(algorithm, Run) else plan(
+        algorithm, env, order, seeds, total_timesteps, num_log_points, env_kwargs=env_kwargs, preset=preset
+    )  # fmt: skip
+    return execute(run)
 
 
-def _display(run: Run) -> contextlib.AbstractContextManager[Callable[[Result], None]]:
-    from rich.console import Console
+def resume(
+    folder: str | pathlib.Path, *, env: Any = None, algorithm: Any = None, progress: bool | None = None
+) -> Result:
+    """Continue a run that was stopped, to its end. What is not in the catalog must be given again."""
+    folder = pathlib.Path(folder)
+    run = record.read(folder, env, algorithm)
+    if store.is_finished(folder):
+        return record.load(folder, env=env, algorithm=algorithm)
+    return last(execute(run, folder, _show(progress)))
 
-    from lexrl.runs.progress import progress
 
-    return progress(str(run), run, Console(highlight=False))
+def _show(progress: bool | None) -> list[Observer]:
+    if not ("ipykernel" in sys.modules if progress is None else progress):
+        return []
+    from lexrl.runs.progress import observer
+
+    return [observer()]

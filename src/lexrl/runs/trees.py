@@ -9,12 +9,12 @@ import numpy as np
 from lexrl.errors import InputError
 
 
-def named(tree: Any, prefix: str = "") -> dict[str, np.ndarray]:
+def flatten(tree: Any, prefix: str = "") -> dict[str, np.ndarray]:
     """Every array of a tree by its path, as in `train_state/agent/net/weights/0`."""
     return {f"{prefix}{_path(path)}": np.asarray(leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]}
 
 
-def rebuilt(template: Any, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Any:
+def rebuild(template: Any, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Any:
     """A tree like the template (arrays, or just their shapes) from named arrays."""
 
     def one(path: Any, leaf: Any) -> np.ndarray:

@@ -1,38 +1,25 @@
-"""What a person writes and sees: kinds of arguments, tables, complaints, and what to do next."""
+"""What a user sees on the terminal: tables, complaints, and what to do next."""
 
-import pathlib
 import sys
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
 import numpy as np
-import tyro
 from rich.console import Console
 from rich.table import Table
 
 from lexrl.order import Order
-from lexrl.presets import Preset
 
 console = Console(highlight=False)
 
-Place = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")]
-"""A file or folder; the help says where it is by default."""
-Whole = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]
-Number = Annotated[float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="")]
-Words = Annotated[str, tyro.conf.arg(help_behavior_hint="")]
-
-
-def wanted_order(written: str, preset: Preset | None = None) -> str | None:
-    """The order that was written, else the preset's; None where there is neither."""
-    return written or (None if preset is None else preset.order)
-
 
 def complain(sentence: str, code: int) -> NoReturn:
+    """Print a sentence to the standard error and exit."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"lexrl: {sentence}", markup=False)
     sys.exit(code)
 
 
 def seeds_table(title: str, order: Order, values: np.ndarray, optimum: np.ndarray | None = None) -> Table:
-    """One row for each objective: the seeds' values `[seeds, M]`, and the optimum if it is known."""
+    """One row for each objective: the values of the seeds `[seeds, M]`, and the optimum if it is known."""
     table = Table(box=None, title_justify="left", title=f"\n{title}")
     table.add_column("")
     for column in ("mean of seeds", "worst seed", "best seed", *(("optimum",) if optimum is not None else ())):
@@ -45,8 +32,8 @@ def seeds_table(title: str, order: Order, values: np.ndarray, optimum: np.ndarra
 
 
 def next_commands(*commands: tuple[str, str]) -> None:
-    """What a person may want to do now: each command with what it does."""
+    """Commands that a user may want to run next, each with its purpose."""
     table = Table(box=None, show_header=False, padding=(0, 3, 0, 0), title="\nNext", title_justify="left")
-    for command, what in commands:
-        table.add_row(command, what)
+    for command, purpose in commands:
+        table.add_row(command, purpose)
     console.print(table)

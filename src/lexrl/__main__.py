@@ -1,0 +1,5 @@
+"""`python -m lexrl` is the same as `lexrl`."""
+
+from lexrl.cli import main
+
+main()

@@ -1,0 +1,45 @@
+"""`lexrl list`: everything that goes by a name."""
+
+import dataclasses
+import json
+
+from rich.table import Table
+
+from lexrl import catalog
+from lexrl.cli.console import console
+from lexrl.cli.parsing import parse
+from lexrl.runs.targets import resolve
+
+
+@dataclasses.dataclass(frozen=True)
+class List:
+    """List the algorithms, the environments with their signals, and the experiments."""
+
+    json: bool = False
+    """As JSON, for other programs."""
+
+
+def main(argv: list[str]) -> None:
+    """Print the catalog."""
+    if parse(List, argv, "lexrl list").json:
+        print(json.dumps(content(), indent=2))
+        return
+    for kind, rows in content().items():
+        columns = list(rows[0])
+        table = Table(*columns, box=None, title=f"\n{kind.capitalize()}", title_justify="left")
+        for row in rows:
+            table.add_row(*(", ".join(value) if isinstance(value, list) else value for value in row.values()))
+        console.print(table)
+    console.print("\nGymnasium's environments go by their ids, as in gym:CartPole-v1.", markup=False)
+
+
+def content() -> dict[str, list[dict[str, str | list[str]]]]:
+    """Every line of the catalog."""
+    return {
+        "algorithms": [{"name": one.name, "summary": one.summary()} for one in catalog.ALGORITHMS.values()],
+        "environments": [
+            {"name": one.name, "signals": list(resolve(one.name).env.spec.objectives), "summary": one.summary()}
+            for one in catalog.ENVS.values()
+        ],
+        "experiments": [{"name": one.name, "summary": one.title} for one in catalog.EXPERIMENTS.values()],
+    }

@@ -1,0 +1,29 @@
+"""`lexrl report FOLDER`: one page about all runs in a folder."""
+
+import dataclasses
+import pathlib
+
+import tyro
+
+from lexrl.cli.console import console
+from lexrl.cli.parsing import Place, parse
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Write one HTML page about all runs in a folder."""
+
+    folder: tyro.conf.Positional[pathlib.Path]
+    """A folder with runs in it, or that of one run."""
+    out: Place = None
+    """The file; by default report.html in the folder."""
+
+
+def main(argv: list[str]) -> None:
+    """Write the page, and the figures and data of experiments."""
+    from lexrl.report import folder  # matplotlib takes its time to import
+
+    args = parse(Report, argv, "lexrl report")
+    path = args.out or args.folder / "report.html"
+    folder.write(args.folder, path)
+    console.print(f"The page is [bold]{path}[/bold]: open it in a browser.")

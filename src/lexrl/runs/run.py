@@ -1,0 +1,216 @@
+"""A run is a value: which algorithm, which environment, which order, how long, which seeds."""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+
+from lexrl import backend, catalog, presets, units
+from lexrl.envs import checker
+from lexrl.envs.cost_aware import CostAwareObservation
+from lexrl.envs.per_seed import PerSeed
+from lexrl.errors import InputError
+from lexrl.loops import keys
+from lexrl.loops.compiled import check_length
+from lexrl.loops.evaluation import check_episodes
+from lexrl.loops.keys import Purpose
+from lexrl.loops.population import Population, make_population, members
+from lexrl.order import Order, as_order
+from lexrl.runs import targets
+from lexrl.runs.targets import EnvKwargs
+from lexrl.types import Algorithm, CostAware, HasReplay, HasTolerance
+
+TOTAL_TIMESTEPS, NUM_SEEDS = 1_000_000, 10
+"""Unless a preset or the user says otherwise."""
+DEFAULT = "default"
+"""In the place of a preset's name: the algorithm's own defaults."""
+Settings = Literal["tuned", "paper", "none"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Run:
+    """Everything that decides the numbers, and what is done with them."""
+
+    algorithm: Algorithm | Sequence[Algorithm]
+    """One for all seeds, or one each: of the same class, with other numbers."""
+    env: Any
+    """One environment for all seeds, or one each (`lexrl.per_seed`)."""
+    order: Order
+    seeds: tuple[int, ...]
+    total_timesteps: int
+    """Environment steps of each seed."""
+    num_log_points: int = 50
+    """Points on the learning curve; they do not change what is learned."""
+    eval_episodes: int = 100
+    """Fresh episodes that each policy is evaluated on when the run is finished and kept in a folder."""
+    name: str = ""
+    """What the algorithm is called: its name in the catalog, else its class."""
+    env_id: str = ""
+    """The name that `make_env` knows the environment by; empty for an instance without one."""
+    env_kwargs: EnvKwargs = dataclasses.field(default_factory=dict)
+    """What `make_env` is given besides the name; one for all seeds, or one each."""
+    preset: str = ""
+    """Which preset the settings come from; "default" for the algorithm's own, empty for an instance of the user's."""
+    label: str = ""
+    """A title of the user's own."""
+    log: tuple[str, ...] = ()
+    """Programs that logs are written for: tensorboard, wandb."""
+    command: str = ""
+    """The command line that started it."""
+
+    def population(self) -> Population:
+        """The seeds, laid out over the devices."""
+        return make_population(self.algorithm, self.env, self.order, self.seeds)
+
+    @property
+    def env_title(self) -> str:
+        return self.env_id or targets.class_name(self.env)
+
+    @property
+    def title(self) -> str:
+        """What is trained, and where its settings come from."""
+        settings = {"": "", DEFAULT: " (default settings)"}.get(self.preset, f" ({self.preset} preset)")
+        return self.label or f"{self.name} on {self.env_title}: {self.order}{settings}"
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.name} on {self.env_title}, {self.order}: {len(self.seeds)} seeds x {self.total_timesteps:,} steps"
+        )
+
+
+def plan(
+    algorithm: Algorithm | Sequence[Algorithm] | str,
+    env: Any,
+    order: Order | str | None = None,
+    seeds: int | Sequence[int] = NUM_SEEDS,
+    total_timesteps: float | int | None = None,
+    num_log_points: int = 50,
+    *,
+    env_kwargs: EnvKwargs | None = None,
+    preset: Settings = "tuned",
+    **about: Any,
+) -> Run:
+    """Check what was given and make it a run. `seeds` is how many (0, 1, ...), or which.
+
+    An algorithm's name means the preset of that algorithm on that environment where there is one, else the algorithm
+    with its own defaults. `about` are further fields of `Run`.
+    """
+    if not isinstance(algorithm, str):
+        return make_run(algorithm, env, order, seeds, total_timesteps, num_log_points, env_kwargs=env_kwargs, **about)
+    entry = catalog.find(catalog.ALGORITHMS, algorithm, "algorithm")
+    found = find_preset(algorithm, env, preset)
+    about |= {"name": algorithm, "preset": DEFAULT if found is None else preset}
+    if found is None:
+        return make_run(
+            entry.make(), env, order, seeds, total_timesteps, num_log_points, env_kwargs=env_kwargs, **about
+        )
+    found = found if total_timesteps is None else found.over(whole_steps(total_timesteps))
+    if env_kwargs is None or not isinstance(env_kwargs, Sequence):
+        env_kwargs = {**found.env_kwargs, **(env_kwargs or {})}
+    return make_run(
+        found.algorithm, env, order or found.order, seeds, found.total_timesteps, num_log_points,
+        env_kwargs=env_kwargs, **about,
+    )  # fmt: skip
+
+
+def find_preset(algorithm: str, env: Any, preset: Settings) -> presets.Preset | None:
+    """The preset of a pair of names; `paper` must exist, `tuned` need not."""
+    if preset == "none" or not isinstance(env, str):
+        return None
+    return presets.find(algorithm, env) if preset == "tuned" else presets.preset(algorithm, env, preset)
+
+
+def make_run(
+    algorithm: Any,
+    env: Any,
+    order: Order | str | None,
+    seeds: int | Sequence[int],
+    total_timesteps: float | int | None,
+    num_log_points: int,
+    *,
+    env_kwargs: EnvKwargs | None = None,
+    **about: Any,
+) -> Run:
+    """A run of an algorithm with its settings: everything is checked now, before anything is compiled or written."""
+    backend.ensure_configured()
+    total = TOTAL_TIMESTEPS if total_timesteps is None else whole_steps(total_timesteps)
+    check_length(total, num_log_points)
+    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not all(seed == int(seed) for seed in chosen):
+        raise InputError(f"The seeds {list(chosen)} must be whole numbers.")
+    target = targets.resolve(env, env_kwargs)
+    several = isinstance(algorithm, Sequence)
+    placed = observe_costs(algorithm, target.env)
+    one = placed.one(0) if isinstance(placed, PerSeed) else placed
+    found = as_order(order, one.spec.signals)
+    members(algorithm, placed, chosen)
+    each = [fit(member, found, total) for member in (algorithm if several else [algorithm])]
+    if not on_host(one):
+        checker.check_env(one)
+    for member in each:
+        jax.eval_shape(partial(member.init, found.spec(one.spec)), keys.stream(0, Purpose.INIT))
+    run = Run(
+        each if several else each[0], placed, found, tuple(map(int, chosen)), total, num_log_points,
+        env_id=target.env_id, env_kwargs=target.kwargs, **about,
+    )  # fmt: skip
+    check_episodes(run.eval_episodes)
+    return run if run.name else dataclasses.replace(run, name=_name(each[0]))
+
+
+def fit(algorithm: Any, order: Order, total_timesteps: int) -> Any:
+    """The algorithm as it is trained: with the tolerances of the order, and sized for the length of the run.
+
+    A replay buffer that would never be filled is made smaller, which changes no number and saves memory.
+    """
+
+    def trim(part: Any) -> Any:
+        if not isinstance(part, HasReplay):
+            return part
+        rollout = part.num_steps * part.num_envs
+        needed = -(-max(total_timesteps, part.learning_starts) // rollout) * rollout
+        settings: Any = part
+        return dataclasses.replace(settings, buffer_size=min(part.buffer_size, needed))
+
+    trimmed = jax.tree.map(trim, algorithm, is_leaf=lambda part: isinstance(part, HasReplay))
+    return with_tolerances(units.resolve(trimmed, total_timesteps), order)
+
+
+def with_tolerances(algorithm: Any, order: Order) -> Any:
+    """The algorithm with the tolerances that the order states."""
+    if not isinstance(algorithm, HasTolerance):
+        return algorithm
+    return eqx.tree_at(
+        lambda one: one.tolerance, algorithm, order.tolerances(algorithm.tolerance), is_leaf=lambda leaf: leaf is None
+    )
+
+
+def observe_costs(algorithm: Any, env: Any) -> Any:
+    """The environment, extended by the accumulated costs for an algorithm that must observe them."""
+    one = algorithm[0] if isinstance(algorithm, Sequence) and algorithm else algorithm
+    inner = env.one(0) if isinstance(env, PerSeed) else env
+    if not isinstance(one, CostAware) or isinstance(inner, CostAwareObservation):
+        return env
+    shown = CostAwareObservation.wrap(inner, one.remembers)
+    return PerSeed(dataclasses.replace(shown, env=env.stacked), env.count) if isinstance(env, PerSeed) else shown
+
+
+def on_host(env: Any) -> bool:
+    """Must the environment be stepped from Python?"""
+    return not isinstance(env, eqx.Module)
+
+
+def whole_steps(total_timesteps: float | int) -> int:
+    """A number of steps, checked."""
+    if not (1 <= total_timesteps < 2**31 and total_timesteps == int(total_timesteps)):
+        raise InputError(
+            f"total_timesteps is {total_timesteps:g}; give a whole number from 1 to {2**31 - 1:,}, such as 1e6."
+        )
+    return int(total_timesteps)
+
+
+def _name(algorithm: Any) -> str:
+    entry = catalog.entry_of(catalog.ALGORITHMS, algorithm)
+    return type(algorithm).__name__ if entry is None else entry.name
