@@ -114,10 +114,10 @@ def _run(folder: pathlib.Path) -> tuple[Found, str]:
     for name, caption in (("episode.gif", "An episode."), ("map.png", "What was learned.")):
         parts.append(_picture(one.path / name, caption))
     told = {key: one.about.get(key) for key in ("command", "begun", "versions", "commit", "machine")}
-    settings = {key: one.about.get(key) for key in ("algorithm", "world")}
+    settings = {key: one.about.get(key) for key in ("algorithm", "env")}
     seconds = "" if one.summary is None else f", {one.summary['seconds']:g} s"
     parts.append(
-        f"<details><summary>How to repeat it: {len(one.about['seeds'])} seeds x {one.about['steps']:,} steps{seconds}"
+        f"<details><summary>How to repeat it: {len(one.about['seeds'])} seeds x {one.about['total_timesteps']:,} steps{seconds}"
         f"</summary><pre>{_text(json.dumps(told | settings, indent=1))}</pre></details>"
     )
     return one, "".join(parts)
