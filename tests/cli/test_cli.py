@@ -194,7 +194,8 @@ def test_a_shorter_run_shortens_what_is_scheduled(capsys):
     def rates(*words):
         with pytest.raises(SystemExit):
             cli.main(["train", "lppo", "cart-safe", *words, "--help"])
-        return re.search(r"step size, by the number of updates. \(default: '([^']*)'\)", capsys.readouterr().out)[1]
+        shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        return re.search(r"step size, by the number of updates. \(default: '([^']*)'\)", shown)[1]
 
     whole, short = rates(), rates("--total-timesteps", "6e5")
     assert whole == "0.005 to 5e-05 in 2900"

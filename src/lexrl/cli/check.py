@@ -12,7 +12,7 @@ from lexrl.cli.console import console
 from lexrl.cli.parsing import Order, parse
 from lexrl.order import as_order
 from lexrl.runs.run import with_tolerances
-from lexrl.runs.targets import resolve
+from lexrl.runs.targets import resolve, settings_of
 from lexrl.theory import check
 
 AlgorithmSettings = TypeVar("AlgorithmSettings")
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> None:
     start = Check(target.algorithm, env_default, target.order)
     kind = tyro.conf.OmitArgPrefixes[Check[type(target.algorithm), env_type]]
     args: Any = parse(kind, rest, f"lexrl check {target.name} {target.env_id}", str(Check.__doc__), start)
-    env = resolve(target.env_id, targets.env_kwargs(args.env)).env
+    env = resolve(target.env_id, settings_of(args.env)).env
     order = as_order(args.order or None, env.spec.objectives)
     console.print(f"[bold]{target.name}[/bold] on [bold]{target.env_id}[/bold], {order}")
     for guarantee in check(with_tolerances(args.algorithm, order), env, order):

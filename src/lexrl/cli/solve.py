@@ -21,7 +21,7 @@ from lexrl.exact import SlackPoint, Solution
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
 from lexrl.runs.optimum import draw_map
-from lexrl.runs.targets import resolve
+from lexrl.runs.targets import resolve, settings_of
 from lexrl.types import HasModel
 
 EnvSettings = TypeVar("EnvSettings")
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> None:
     env_type, env_default = targets.env_type(name, {})
     kind = tyro.conf.OmitArgPrefixes[Solve[env_type]]
     args: Any = parse(kind, rest, f"lexrl solve {name}", str(Solve.__doc__), Solve(env_default))
-    env = resolve(name, targets.env_kwargs(args.env)).env
+    env = resolve(name, settings_of(args.env)).env
     if not isinstance(env, HasModel):
         raise InputError(f"{name} has no finite model that could be solved; grid-nav and random-momdp have one.")
     process = env.momdp(args.gamma)

@@ -4,9 +4,7 @@ import argparse
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, NoReturn, get_type_hints
-
-import tyro
+from typing import Any, NamedTuple, NoReturn, get_type_hints
 
 from lexrl import catalog
 from lexrl.cli.console import console
@@ -86,13 +84,8 @@ def env_type(name: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     make = targets.builder(name)
     if name in catalog.ENVS and isinstance(make, type) and dataclasses.is_dataclass(make):
         return make, make(**settings)
-    build = _collects(make if name in catalog.ENVS else gymnasium_settings, settings)
-    return Annotated[dict, tyro.conf.arg(constructor=build)], tyro.MISSING_NONPROP
-
-
-def env_kwargs(parsed: Any) -> Mapping[str, Any]:
-    """The settings that were parsed."""
-    return parsed if isinstance(parsed, dict) else targets.settings_of(parsed)
+    kind = _as_dataclass(make if name in catalog.ENVS else gymnasium_settings)
+    return kind, kind(**settings)
 
 
 def gymnasium_settings(max_episode_steps: int | None = None, discrete_observations: bool = False) -> dict[str, Any]:
@@ -105,26 +98,14 @@ def gymnasium_settings(max_episode_steps: int | None = None, discrete_observatio
     return {"max_episode_steps": max_episode_steps, "discrete_observations": discrete_observations}
 
 
-def _collects(make: Callable[..., Any], settings: Mapping[str, Any]) -> Callable[..., dict[str, Any]]:
-    """A function with the signature and documentation of `make`, and other defaults, that returns its arguments."""
-
-    def build(**kwargs: Any) -> dict[str, Any]:
-        return kwargs
-
-    parameters = inspect.signature(make).parameters.values()
+def _as_dataclass(make: Callable[..., Any]) -> Any:
+    """A dataclass with the parameters, defaults and documentation of a function."""
     hints = get_type_hints(make)
-    fixed = [
-        one.replace(
-            default=settings.get(one.name, one.default),
-            annotation=hints.get(one.name, one.annotation),
-            kind=inspect.Parameter.KEYWORD_ONLY,
-        )
-        for one in parameters
+    fields = [
+        (one.name, hints.get(one.name, Any), dataclasses.field(default=one.default))
+        for one in inspect.signature(make).parameters.values()
     ]
-    build.__signature__ = inspect.Signature(fixed)  # pyright: ignore[reportFunctionMemberAccess]
-    build.__annotations__ = {one.name: one.annotation for one in fixed} | {"return": dict}
-    build.__doc__ = make.__doc__
-    return build
+    return dataclasses.make_dataclass("EnvSettings", fields, namespace={"__doc__": make.__doc__}, frozen=True)
 
 
 class _Parser(argparse.ArgumentParser):

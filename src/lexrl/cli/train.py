@@ -15,6 +15,7 @@ from lexrl.cli.parsing import Order, Place, Steps, parse
 from lexrl.cli.targets import Target
 from lexrl.runs import logs
 from lexrl.runs.run import NUM_SEEDS, TOTAL_TIMESTEPS, Run, Settings, make_run
+from lexrl.runs.targets import settings_of
 from lexrl.types import Describable
 
 AlgorithmSettings = TypeVar("AlgorithmSettings")
@@ -64,7 +65,7 @@ def plan(target: Target, args: Any, command: str) -> Run:
     """The run that the arguments describe."""
     return make_run(
         args.algorithm, target.env_id, args.order or None, args.seeds, args.total_timesteps, args.num_log_points,
-        env_kwargs=targets.env_kwargs(args.env), name=target.name, preset=target.preset,
+        env_kwargs=settings_of(args.env), name=target.name, preset=target.preset,
         eval_episodes=args.eval_episodes, log=args.log, command=command,
     )  # fmt: skip
 
