@@ -17,6 +17,8 @@ demo: $(VENV)/.base  ## install, solve GridNav exactly, train LPPO and LDQN on C
 	$(BIN)/lexrl watch demo/ldqn
 	$(BIN)/lexrl report demo
 
+# A test file stays on one worker, because its tests share compiled programs; tests/conftest.py puts the long files first.
+# Compiled programs are kept in the user's cache, so that a fresh clone finds those of the last one.
 test: $(VENV)/.test  ## everything the project checks
 	$(BIN)/ruff format --check src tests benchmarks examples docs
 	$(BIN)/ruff check src tests benchmarks examples docs

@@ -1,19 +1,24 @@
-"""Networks and the optimiser's step, against plain matrix products and Adam written out."""
+"""Networks and optimizers, against plain matrix products and Adam written out; and those of a user's own."""
 
+import functools
 import math
+from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexrl import networks
+import lexrl
+from lexrl import networks, optimizers, perceptrons
 from lexrl.distributions import Categorical, Normal, Squashed
 from lexrl.errors import InputError
-from lexrl.networks import MLP, Optimiser
-from lexrl.types import Box, Discrete, Spec
+from lexrl.perceptrons import MLP
+from lexrl.types import Box, Discrete, Spec, Step
 
 KEY = jax.random.key(5)
 
@@ -31,9 +36,8 @@ def by_hand(net, x):
 
 def with_biases(net):
     """New networks have no biases yet; a test must see them."""
-    return MLP(
-        net.weights, tuple(b + 0.1 * (i + 1) for i, b in enumerate(net.biases)), net.activation, net.seen, net.shape
-    )
+    biases = tuple(b + 0.1 * (i + 1) for i, b in enumerate(net.biases))
+    return MLP(net.weights, biases, net.activation, net.input_shape, net.output_shape)
 
 
 answer = jax.jit(lambda net, obs: net(obs))
@@ -45,7 +49,7 @@ class TestMLP:
     @pytest.mark.parametrize("bias", [True, False])
     def test_a_number_is_a_one_hot_vector(self, hidden, activation, bias):
         discrete_observations = with_biases(
-            networks.mlp(KEY, Discrete(7), (2, 3), hidden, activation=activation, use_bias=bias)
+            perceptrons.mlp(KEY, Discrete(7), (2, 3), hidden, activation=activation, use_bias=bias)
         )
         hot = MLP(discrete_observations.weights, discrete_observations.biases, activation, (7,), (2, 3))
         states = jnp.array([[0, 6], [3, 3]])
@@ -57,7 +61,7 @@ class TestMLP:
         np.testing.assert_allclose(answer(discrete_observations, states), expected, rtol=1e-4, atol=1e-5)
 
     def test_without_layers_and_biases_it_is_a_table(self):
-        net = networks.mlp(KEY, Discrete(4), (3,), (), use_bias=False)
+        net = perceptrons.mlp(KEY, Discrete(4), (3,), (), use_bias=False)
         assert net.biases == ()
         np.testing.assert_array_equal(answer(net, jnp.arange(4)), net.weights[0])
         steep = jax.grad(lambda net: net(jnp.int32(2))[1])(net).weights[0]
@@ -65,31 +69,35 @@ class TestMLP:
 
     @pytest.mark.parametrize("batch", [(), (5,), (2, 5)])
     def test_shapes_of_observations(self, batch):
-        net = with_biases(networks.mlp(KEY, Box((2, 3)), (4,), (5,)))
+        net = with_biases(perceptrons.mlp(KEY, Box((2, 3)), (4,), (5,)))
         obs = jax.random.normal(KEY, (*batch, 2, 3))
         assert answer(net, obs).shape == (*batch, 4)
         expected = by_hand(net, np.asarray(obs, float).reshape(-1, 6)).reshape(*batch, 4)
         np.testing.assert_allclose(answer(net, obs), expected, rtol=1e-4, atol=1e-5)
 
     def test_a_box_without_axes(self):
-        assert networks.mlp(KEY, Box(()), (2,), (3,))(jnp.zeros((6,))).shape == (6, 2)
+        assert perceptrons.mlp(KEY, Box(()), (2,), (3,))(jnp.zeros((6,))).shape == (6, 2)
 
     def test_sizes_of_new_weights(self):
-        net = networks.mlp(KEY, Box((100,)), (50,), (200,), last=0.01)
+        net = perceptrons.mlp(KEY, Box((100,)), (50,), (200,), output_scale=0.01)
         assert [weight.shape for weight in net.weights] == [(100, 200), (200, 50)]
         assert [bias.shape for bias in net.biases] == [(200,), (50,)]
         assert all((np.asarray(bias) == 0).all() for bias in net.biases)
         np.testing.assert_allclose(np.std(net.weights[0]), 100**-0.5, rtol=0.05)
         np.testing.assert_allclose(np.std(net.weights[1]), 0.01 * 200**-0.5, rtol=0.05)
-        # Only one row of the first layer comes in where states are numbered.
-        np.testing.assert_allclose(np.std(networks.mlp(KEY, Discrete(100), (50,), (200,)).weights[0]), 1.0, rtol=0.05)
+        # Only one row of the first layer comes in where states are discrete.
+        np.testing.assert_allclose(
+            np.std(perceptrons.mlp(KEY, Discrete(100), (50,), (200,)).weights[0]), 1.0, rtol=0.05
+        )
 
     def test_layers_differ(self):
-        net = networks.mlp(KEY, Box((4,)), (4,), (4,))
+        net = perceptrons.mlp(KEY, Box((4,)), (4,), (4,))
         assert not np.allclose(net.weights[0], net.weights[1])
 
     def test_every_leaf_is_an_array(self):
-        assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(networks.mlp(KEY, Discrete(3), (2,), (4,))))
+        assert all(
+            isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(perceptrons.mlp(KEY, Discrete(3), (2,), (4,)))
+        )
 
 
 def spec(action):
@@ -97,8 +105,7 @@ def spec(action):
 
 
 def actor(action, **changes):
-    given = {"activation": "tanh", "use_bias": True, "squash_output": False, "spread": 0.6}
-    return networks.actor(KEY, spec(action), (8,), **(given | changes))
+    return lexrl.Networks(hidden_sizes=(8,), **changes).init_actor(KEY, spec(action))
 
 
 class TestActor:
@@ -118,7 +125,7 @@ class TestActor:
         assert np.abs(policy.mean).max() < 0.1
 
     def test_squashed(self):
-        policy = actor(Box((2,), -2.0, 6.0), squash_output=True, spread=0.5)(self.obs)
+        policy = actor(Box((2,), -2.0, 6.0), squash_output=True, init_std=0.5)(self.obs)
         assert isinstance(policy, Squashed)
         assert np.all(policy.low == -2.0)
         assert np.all(policy.high == 6.0)
@@ -136,12 +143,12 @@ class TestActor:
 
     @pytest.mark.parametrize("box", [Box((2,)), Box((2,), -1.0), Box((2,), -math.inf, 1.0)])
     def test_squashing_needs_bounds(self, box):
-        with pytest.raises(InputError, match="squashing needs finite bounds"):
+        with pytest.raises(InputError, match="squash_output needs finite bounds"):
             actor(box, squash_output=True)
 
     @pytest.mark.parametrize("shape", [(), (2, 2)])
     def test_actions_are_vectors(self, shape):
-        with pytest.raises(InputError, match="answers with a vector"):
+        with pytest.raises(InputError, match="actions that are vectors"):
             actor(Box(shape, -1.0, 1.0))
 
 
@@ -171,55 +178,201 @@ def flat(tree):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
 
 
-step = jax.jit(lambda optimiser, *rest: optimiser.step(*rest))
+@functools.partial(jax.jit, static_argnums=0)
+def step(optimizer, max_grad_norm, *rest):
+    return optimizers.step(optimizer, max_grad_norm, *rest)
 
 
-class TestOptimiser:
+def adam_written_out(learning_rate):
+    """The same transformation as `"adam"`."""
+    return optax.chain(optax.scale_by_adam(eps=1e-5), optax.scale_by_learning_rate(learning_rate))
+
+
+class TestOptimizers:
     @pytest.mark.parametrize("longest", [0.0, 0.5, 10.0])
     def test_adam(self, longest):
-        optimiser, rates = Optimiser(longest=longest), [0.1, 0.01, 0.02]
-        here, opt_state = START, Optimiser(longest=longest).start(START)
+        rates = [0.1, 0.01, 0.02]
+        here, opt_state = START, optimizers.init("adam", START)
         for i, (gradient, rate) in enumerate(zip(GRADIENTS, rates, strict=True)):
-            here, opt_state = step(optimiser, here, gradient, opt_state, rate)
+            here, opt_state = step("adam", longest, here, gradient, opt_state, rate)
             truth = adam(flat(START), [flat(g) for g in GRADIENTS[: i + 1]], rates[: i + 1], longest)
             np.testing.assert_allclose(flat(here), truth, rtol=1e-5, atol=1e-6)
 
     def test_adams_first_step_by_hand(self):
         # m / (1 - 0.9) = g and v / (1 - 0.999) = g^2: the step is g / (|g| + 1e-5), half the rate for g = 1e-5.
-        optimiser = Optimiser(longest=0.0)
         gradient = {"a": jnp.array([4.0, -1e-5]), "b": jnp.array([[0.0]])}
-        moved, _ = step(optimiser, START, gradient, optimiser.start(START), 0.1)
+        moved, _ = step("adam", 0.0, START, gradient, optimizers.init("adam", START), 0.1)
         np.testing.assert_allclose(flat(moved), [0.9, -1.95, 0.5], rtol=1e-4)
 
     def test_plain_steps(self):
-        optimiser = Optimiser("sgd", longest=0.0)
-        moved, opt_state = step(optimiser, START, GRADIENTS[0], optimiser.start(START), 0.1)
+        moved, opt_state = step("sgd", 0.0, START, GRADIENTS[0], optimizers.init("sgd", START), 0.1)
         np.testing.assert_allclose(flat(moved), [0.7, -2.0, 0.1], rtol=1e-6)
-        moved, _ = step(optimiser, moved, GRADIENTS[1], opt_state, 1.0)
+        moved, _ = step("sgd", 0.0, moved, GRADIENTS[1], opt_state, 1.0)
         np.testing.assert_allclose(flat(moved), [0.6, -1.8, -0.1], rtol=1e-5)
 
     def test_a_long_gradient_is_shortened(self):
-        optimiser = Optimiser("sgd", longest=0.5)  # length 5 becomes 0.5: (3, 0, 4) becomes (0.3, 0, 0.4)
-        moved, opt_state = step(optimiser, START, GRADIENTS[0], optimiser.start(START), 1.0)
+        # Norm 5 becomes 0.5: (3, 0, 4) becomes (0.3, 0, 0.4).
+        moved, opt_state = step("sgd", 0.5, START, GRADIENTS[0], optimizers.init("sgd", START), 1.0)
         np.testing.assert_allclose(flat(moved), [0.7, -2.0, 0.1], rtol=1e-6)
-        moved, _ = step(optimiser, START, GRADIENTS[1], opt_state, 1.0)  # length 0.3 stays
+        moved, _ = step("sgd", 0.5, START, GRADIENTS[1], opt_state, 1.0)  # norm 0.3 stays
         np.testing.assert_allclose(flat(moved), [0.9, -1.8, 0.3], rtol=1e-6)
 
-    @pytest.mark.parametrize("method", ["adam", "sgd"])
-    def test_no_gradient_no_step(self, method):
-        optimiser = Optimiser(method)
+    @pytest.mark.parametrize("optimizer", ["adam", "sgd", adam_written_out, optax.sgd(0.1)])
+    def test_no_gradient_no_step(self, optimizer):
         nothing = jax.tree.map(jnp.zeros_like, START)
-        moved, _ = step(optimiser, START, nothing, optimiser.start(START), 1.0)
+        moved, _ = step(optimizer, 0.5, START, nothing, optimizers.init(optimizer, START), 1.0)
         np.testing.assert_array_equal(flat(moved), flat(START))
 
     @settings(max_examples=40, deadline=None)
     @given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=3, max_size=3), st.floats(0.01, 100))
     def test_never_longer_and_in_the_same_direction(self, gradient, longest):
-        optimiser, parameters = Optimiser("sgd", longest=longest), jnp.zeros(3)
-        moved, _ = step(optimiser, parameters, jnp.array(gradient, jnp.float32), optimiser.start(parameters), 1.0)
+        parameters = jnp.zeros(3)
+        gradients = jnp.array(gradient, jnp.float32)
+        moved, _ = step("sgd", longest, parameters, gradients, optimizers.init("sgd", parameters), 1.0)
         went, given = -np.asarray(moved, float), np.array(gradient)
         length = np.linalg.norm(given)
         np.testing.assert_allclose(went, given * min(1.0, longest / max(length, 1e-30)), rtol=1e-4, atol=1e-6)
+
+    def test_own_optimizer_is_adam_bit_for_bit_where_it_is_the_same(self):
+        ends = []
+        for optimizer in ("adam", adam_written_out, functools.partial(optax.adam, eps=1e-5)):
+            here, opt_state = START, optimizers.init(optimizer, START)
+            for gradient, rate in zip(GRADIENTS, [0.1, 0.01, 0.02], strict=True):
+                here, opt_state = step(optimizer, 0.5, here, gradient, opt_state, rate)
+            ends.append(flat((here, opt_state)))
+        np.testing.assert_array_equal(ends[0], ends[1])
+        np.testing.assert_array_equal(ends[0], ends[2])
+
+    def test_a_transformation_has_its_own_learning_rate(self):
+        given = optax.sgd(0.1)
+        moved, _ = step(given, 0.0, START, GRADIENTS[0], optimizers.init(given, START), 1e6)
+        np.testing.assert_allclose(flat(moved), [0.7, -2.0, 0.1], rtol=1e-6)
+
+    def test_by_its_place(self):
+        assert lexrl.Networks(optimizer="optax:adamw").optimizer is optax.adamw
+        for wrong in ("rms", 3, None, "optax:nothing", "no_such_module:adam"):
+            with pytest.raises(InputError, match=r"is not known|There is no"):
+                lexrl.LDQN(optimizer=wrong)
+
+
+class Linear(eqx.Module):
+    """A network as a user might write it: it knows one observation only."""
+
+    weight: jax.Array
+    activation: Any = jnp.tanh
+    outputs: tuple[int, ...] = eqx.field(static=True, default=())
+
+    def __call__(self, obs):
+        return self.activation(self.weight @ obs).reshape(self.outputs)
+
+
+def own_actor(key, spec):
+    return Linear(0.1 * jax.random.normal(key, (2, *spec.observation_space.shape)), outputs=(2,))
+
+
+def own_critic(key, spec):
+    return eqx.nn.MLP(spec.observation_space.shape[0], len(spec.objectives), 8, 1, key=key)
+
+
+def identity(x):
+    return x
+
+
+def own_q(key, spec):
+    shape = (len(spec.objectives), spec.action_space.n)
+    weight = 0.1 * jax.random.normal(key, (shape[0] * shape[1], *spec.observation_space.shape))
+    return Linear(weight, activation=identity, outputs=shape)
+
+
+def lookup(key, spec):
+    """A table, for discrete observations."""
+    return eqx.nn.Embedding(spec.observation_space.n, spec.action_space.n, key=key)
+
+
+class Sign(eqx.Module):
+    """The better action says on which side of 0 the observation is; every episode has one step."""
+
+    @property
+    def spec(self):
+        return Spec(Box((1,), -1.0, 1.0), Discrete(2), ("reward",), 1)
+
+    def reset(self, key):
+        obs = jax.random.uniform(key, (1,), minval=-1.0, maxval=1.0)
+        return obs, obs
+
+    def step(self, state, action, key):
+        right = (state[0] > 0) == (action == 1)
+        return Step(state, state, jnp.where(right, 1.0, 0.0)[None], jnp.float32(0))
+
+
+TINY = {"num_envs": 8, "num_steps": 8, "learning_rate": 0.05}
+OWN = {
+    "actor": lambda: lexrl.A2C(networks=lexrl.Networks(actor=own_actor, hidden_sizes=(4,)), **TINY),
+    "critic": lambda: lexrl.A2C(networks=lexrl.Networks(critic=own_critic, hidden_sizes=(4,)), **TINY),
+    "q": lambda: lexrl.DQN(network=own_q, buffer_size=1024, learning_starts=64, epsilon=0.3, gradient_steps=4, **TINY),
+}
+
+
+class TestCustom:
+    @pytest.mark.parametrize("part", OWN)
+    def test_it_learns(self, part):
+        result = lexrl.train(OWN[part](), Sign(), "max reward", seeds=2, total_timesteps=8_000, num_log_points=2)
+        assert min(greedy_share(OWN[part](), result)) > 0.9
+
+    @pytest.mark.parametrize("batch", [(), (5,), (2, 5)])
+    def test_batches(self, batch):
+        actor = lexrl.Networks(actor=own_actor).init_actor(KEY, Sign().spec)
+        obs = jax.random.normal(KEY, (*batch, 1))
+        expected = np.tanh(np.asarray(obs) @ np.asarray(actor.net.parameters.weight).T)
+        np.testing.assert_allclose(actor(obs).logits, expected, rtol=1e-5, atol=1e-6)
+
+    def test_discrete_observations(self):
+        spec = Spec(Discrete(5), Discrete(3), ("reward",), 10)
+        actor = lexrl.Networks(actor=lookup).init_actor(KEY, spec)
+        assert actor(jnp.array([[0, 4]])).logits.shape == (1, 2, 3)
+
+    def test_every_leaf_is_an_array(self):
+        critic = lexrl.Networks(critic=own_critic).init_critic(KEY, Sign().spec, (1,))
+        assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(critic))
+        assert len(jax.tree.leaves(critic)) == 4
+
+    def test_the_same_builder_is_the_same_program(self):
+        one, other = (lexrl.Networks(critic=own_critic, init_std=std) for std in (0.5, 0.6))
+        assert jax.tree.structure(one) == jax.tree.structure(other)
+        critics = [one.init_critic(jax.random.key(seed), Sign().spec, (1,)) for seed in (1, 2)]
+        assert jax.tree.structure(critics[0]) == jax.tree.structure(critics[1])
+        assert hash(jax.tree.structure(critics[0])) == hash(jax.tree.structure(critics[1]))
+
+    @pytest.mark.parametrize(
+        ("build", "sentence"),
+        [
+            (lambda key, spec: None, "must return a callable eqx.Module"),
+            (lambda key, spec: eqx.nn.Linear(1, 3, key=key), r"shape \(3,\) for one observation; .* shape \(2,\)"),
+            (lambda key, spec: Linear(jnp.ones((2, 1)), outputs=(1, 2)), r"shape \(1, 2\) for one observation"),
+            (lambda key, spec: Linear(jnp.ones((2, 1), jnp.int32), outputs=(2,)), "arrays of integers"),
+        ],
+    )
+    def test_what_does_not_fit(self, build, sentence):
+        with pytest.raises(InputError, match=sentence):
+            lexrl.Networks(actor=build).init_actor(KEY, Sign().spec)
+
+    def test_by_its_place(self):
+        assert lexrl.LDQN(network="equinox.nn:Embedding").network is eqx.nn.Embedding
+        with pytest.raises(InputError, match=r"function \(key, spec\) -> eqx.Module, not as 3"):
+            lexrl.Networks(actor=3)
+
+
+def greedy_share(algorithm, result):
+    """For every seed, how often the greedy action is right."""
+    points = jnp.linspace(-0.95, 0.95, 20)[:, None]
+    shares = []
+    for seed in range(2):
+        state = result.agent(seed)
+        actions = [int(algorithm.act(state, obs, KEY, greedy=True)) for obs in points]
+        shares.append(
+            np.mean([(float(obs[0]) > 0) == (action == 1) for obs, action in zip(points, actions, strict=True)])
+        )
+    return shares
 
 
 SIZES = [1, 2, 3, 6, 12, 30, 64, 97, 100, 210, 1000, 1024, 4096, 30030, 65535]

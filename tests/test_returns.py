@@ -123,9 +123,7 @@ class TestAdvantages:
         spoiled = reward.copy()
         spoiled[end + 1 :, 1] += 1000.0
         one, other = (
-            gae(
-                td_errors(*single(paid, discount, value, following, GAMMA)), jnp.asarray(last), *single(GAMMA, 0.9)
-            )
+            gae(td_errors(*single(paid, discount, value, following, GAMMA)), jnp.asarray(last), *single(GAMMA, 0.9))
             for paid in (reward, spoiled)
         )
         np.testing.assert_array_equal(one[: end + 1], other[: end + 1])

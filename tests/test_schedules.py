@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexrl.errors import InputError
-from lexrl.schedules import Constant, Linear, Power, as_schedule, glie, vanishes_against
+from lexrl.schedules import Constant, Linear, OfRun, Power, as_schedule, glie, vanishes_against
 
 ALL = [
     Constant(0.05),
@@ -49,7 +49,7 @@ class TestRates:
     @settings(max_examples=50, deadline=None)
     @given(st.sampled_from(ALL), st.integers(1, 10**6))
     def test_python_and_jax_agree(self, schedule, n):
-        assert float(self.learning_rate(schedule, n)) == pytest.approx(schedule(n), rel=1e-5)
+        assert float(self.rate(schedule, n)) == pytest.approx(schedule(n), rel=1e-5)
 
     @pytest.mark.parametrize("schedule", ALL, ids=str)
     def test_many_counts_at_once(self, schedule):
@@ -110,12 +110,15 @@ class TestReading:
             ("100/n", Power(1.0, 100.0)),
             ("1e2 / n", Power(1.0, 100.0)),
             ("1 to 0.05 in 1e5", Linear(1.0, 0.05, 1e5)),
+            ("0.005 to 0.0001", Linear(0.005, 0.0001, OfRun(1.0))),
+            ("1 to 0.05 in 20%", Linear(1.0, 0.05, OfRun(0.2))),
+            ("1 to 0.05 in 12.5 %", Linear(1.0, 0.05, OfRun(0.125))),
         ],
     )
     def test_text(self, text, schedule):
         assert as_schedule(text) == schedule
 
-    @pytest.mark.parametrize("schedule", ALL, ids=str)
+    @pytest.mark.parametrize("schedule", [*ALL, Linear(1.0, 0.1), Linear(1.0, 0.1, OfRun(0.3))], ids=str)
     def test_what_is_written_is_read_back(self, schedule):
         assert as_schedule(str(schedule)) == schedule
 
@@ -123,7 +126,9 @@ class TestReading:
         assert as_schedule(0.1) == Constant(0.1)
         assert as_schedule(Power(0.7)) == Power(0.7)
 
-    @pytest.mark.parametrize("text", ["", "fast", "-0.1", "n^0.7", "1/m", "1 to 0", "1 in 10", "0.1 0.2"])
+    @pytest.mark.parametrize(
+        "text", ["", "fast", "-0.1", "n^0.7", "1/m", "1 to", "1 to 0 in", "1 to 0 in %", "1 in 9", "1 2"]
+    )
     def test_unreadable(self, text):
         with pytest.raises(
             InputError, match=rf"^The schedule {re.escape(repr(text))} cannot be read; write a number, .n\^-0.7"
@@ -202,3 +207,23 @@ class TestDecay:
     )
     def test_one_against_another(self, a, b, verdict):
         assert vanishes_against(a, b) is verdict
+
+
+class TestFractions:
+    def test_the_default_is_the_whole_run(self):
+        assert Linear(1.0, 0.1) == as_schedule("1 to 0.1") == Linear(1.0, 0.1, OfRun(1.0))
+
+    @pytest.mark.parametrize("n", [1, jnp.array(1)])
+    def test_it_has_no_values_before_the_run_is_known(self, n):
+        with pytest.raises(InputError, match=r"^The schedule '1 to 0.1 in 20%' lasts for a fraction of a run"):
+            as_schedule("1 to 0.1 in 20%")(n)
+
+    @pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, math.nan])
+    def test_out_of_range(self, fraction):
+        with pytest.raises(InputError, match=r"^The fraction of the run is .*; it must be above 0 and at most 1"):
+            OfRun(fraction)
+
+    def test_what_the_theorems_need_is_known(self):
+        assert Linear(1.0, 0.0).vanishes()
+        assert Linear(1.0, 0.1).decay() == 0
+        assert Linear(0.1, 0.4).largest() == 0.4

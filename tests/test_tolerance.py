@@ -25,7 +25,7 @@ def kept(tolerance, *rows, **moment):
 
 class TestAbsolute:
     def test_by_hand(self):
-        assert kept(Absolute(0.5), [2.0, 1.5, 1.0]) == {0, 1}  # 2 - 0.5 = 1.5 is the floor
+        assert kept(Absolute(0.5), [2.0, 1.5, 1.0]) == {0, 1}  # 2 - 0.5 = 1.5 is the threshold
         assert kept(Absolute(0.0), [2.0, 1.5, 2.0]) == {0, 2}
         assert kept(Absolute(math.inf), [2.0, -1e9, 1.0]) == {0, 1, 2}
 
@@ -35,10 +35,10 @@ class TestAbsolute:
 
 class TestRelative:
     def test_by_hand(self):
-        assert kept(Relative(0.25), [4.0, 3.0, 2.5]) == {0, 1}  # a quarter of 4 is 1: the floor is 3
+        assert kept(Relative(0.25), [4.0, 3.0, 2.5]) == {0, 1}  # a quarter of 4 is 1: the threshold is 3
 
     def test_negative_values_use_their_size(self):
-        # A quarter of |-4| is 1: the floor is -5. Without the bars it would be -3, above the best.
+        # A quarter of |-4| is 1: the threshold is -5. Without the bars it would be -3, above the best.
         assert kept(Relative(0.25), [-4.0, -5.0, -5.5]) == {0, 1}
 
     def test_nothing_where_the_best_is_zero(self):
@@ -93,17 +93,17 @@ class TestAdaptive:
     SPREAD = np.array([[0.25, 0.125, 0.25], [0.125, 0.5, 8.0]])
 
     def test_by_hand(self):
-        # Objective 1: the largest error is 0.25, the floor 0.75: {0, 1} are left. Objective 2: the largest error among
-        # those is 0.5 (not the 8 of action 2), so 1.25 is below 2 - 0.5.
+        # Objective 1: the largest error is 0.25, the threshold 0.75: {0, 1} are left. Objective 2: the largest error
+        # among those is 0.5 (not the 8 of action 2), so 1.25 is below 2 - 0.5.
         assert kept(Adaptive(scale=1.0), *self.VALUES, spread=self.SPREAD) == {0}
 
     def test_scale(self):
         # 2 x 0.25 = 0.5 keeps {0, 1}; then 2 x 0.5 = 1 covers the 0.75 between 2 and 1.25.
         assert kept(Adaptive(scale=2.0), *self.VALUES, spread=self.SPREAD) == {0, 1}
 
-    def test_floor(self):
+    def test_minimum(self):
         # 0.25 + 0.5 = 0.75 is just enough.
-        assert kept(Adaptive(scale=1.0, floor=0.25), *self.VALUES, spread=self.SPREAD) == {0, 1}
+        assert kept(Adaptive(scale=1.0, minimum=0.25), *self.VALUES, spread=self.SPREAD) == {0, 1}
 
     def test_values_that_are_not_numbers_do_not_count(self):
         # Action 2 is NaN in objective 1, so its large error stays out.
@@ -118,7 +118,7 @@ class TestAdaptive:
 
     @pytest.mark.parametrize("tolerance", [Adaptive(), Absolute(0.1) + Adaptive(), (Absolute(0.0), Adaptive())])
     def test_without_errors_of_the_estimates(self, tolerance):
-        with pytest.raises(InputError, match=r"needs a learner's estimation errors.*absolute or relative"):
+        with pytest.raises(InputError, match=r"needs the standard errors of learned estimates.*absolute or relative"):
             kept(tolerance, [1.0, 0.0], [1.0, 0.0])
 
     def test_who_needs_the_errors(self):
@@ -131,7 +131,7 @@ class TestAdaptive:
 
 class TestComposition:
     def test_sum_by_hand(self):
-        # 0.5 + a quarter of 4 = 1.5: the floor is 2.5.
+        # 0.5 + a quarter of 4 = 1.5: the threshold is 2.5.
         assert kept(Absolute(0.5) + Relative(0.25), [4.0, 2.5, 2.25]) == {0, 1}
         # Where the best is 0 the relative part is nothing and the absolute part still works.
         assert kept(Absolute(0.5) + Relative(0.25), [0.0, -0.5, -0.75]) == {0, 1}
@@ -272,7 +272,7 @@ class TestRefused:
             (lambda: Relative(-0.05), "The relative tolerance is -0.05; it must be 0 or more."),
             (lambda: Rounding(-1.0), "The rounding step is -1; it must be 0 or more."),
             (lambda: Adaptive(-2.0), "The scale of an adaptive tolerance is -2; it must be 0 or more."),
-            (lambda: Adaptive(2.0, -1.0), "The floor of an adaptive tolerance is -1; it must be 0 or more."),
+            (lambda: Adaptive(2.0, -1.0), "The minimum of an adaptive tolerance is -1; it must be 0 or more."),
             (lambda: tol.parse("-0.1"), "The absolute tolerance is -0.1; it must be 0 or more."),
             (lambda: tol.parse("0.1 + -5%"), "The relative tolerance is -0.05; it must be 0 or more."),
             (lambda: tol.as_tolerance([0.0, -1.0]), "The absolute tolerance is -1; it must be 0 or more."),

@@ -18,7 +18,6 @@ from lexrl.algorithms import (
     LPPOAverageReward,
     LPPOQCritic,
     LPPOSecondOrder,
-    Networks,
     PIDLagrangian,
     PPOLagrangian,
     Projection,
@@ -27,9 +26,7 @@ from lexrl.algorithms import (
     Sarsa,
     SingleObjective,
     Softmax,
-    Tabular,
     VaRAC,
-    gabor,
 )
 from lexrl.envs import (
     CartPole,
@@ -46,7 +43,7 @@ from lexrl.errors import InputError
 from lexrl.exact import critical_slack, evaluate, solve, solve_average, solve_horizon, solve_slack
 from lexrl.momdp import MOMDP
 from lexrl.multipliers import Multipliers
-from lexrl.networks import Optimiser
+from lexrl.networks import Networks
 from lexrl.order import Order
 from lexrl.presets import preset
 from lexrl.runs import Policy, Result, Run, load, resume, stream, train
@@ -83,7 +80,6 @@ __all__ = [
     "MountainCarSafe",
     "Multipliers",
     "Networks",
-    "Optimiser",
     "Order",
     "PIDLagrangian",
     "PPOLagrangian",
@@ -97,13 +93,11 @@ __all__ = [
     "SingleObjective",
     "Softmax",
     "Stages",
-    "Tabular",
     "VaRAC",
     "check",
     "critical_slack",
     "evaluate",
     "exact",
-    "gabor",
     "lex",
     "load",
     "per_seed",

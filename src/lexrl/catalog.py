@@ -75,11 +75,11 @@ def entry_of(entries: Table, thing: Any) -> Entry | None:
 _A = "lexrl.algorithms"
 
 ALGORITHMS = table(
-    Entry("q-learning", f"{_A}.tabular:QLearning", "Q-learning"),
-    Entry("sarsa", f"{_A}.tabular:Sarsa", "SARSA"),
-    Entry("expected-sarsa", f"{_A}.tabular:ExpectedSarsa", "Expected SARSA"),
-    Entry("double-q", f"{_A}.tabular:DoubleQLearning", "Double Q-learning"),
-    Entry("gabor", f"{_A}.tabular:QLearning", "Gabor et al. 1998", defaults={"tolerance": 0.0}),
+    Entry("q-learning", f"{_A}.q_learning:QLearning", "Q-learning"),
+    Entry("sarsa", f"{_A}.sarsa:Sarsa", "SARSA"),
+    Entry("expected-sarsa", f"{_A}.expected_sarsa:ExpectedSarsa", "Expected SARSA"),
+    Entry("double-q", f"{_A}.double_q:DoubleQLearning", "Double Q-learning"),
+    Entry("gabor", f"{_A}.q_learning:QLearning", "Gabor et al. 1998", defaults={"tolerance": 0.0}),
     Entry("ldqn", f"{_A}.ldqn:LDQN", "LDQN", parent="dqn"),
     Entry("la2c", f"{_A}.la2c:LA2C", "LA2C", parent="a2c"),
     Entry("lppo", f"{_A}.lppo:LPPO", "LPPO", parent="ppo"),

@@ -1,98 +1,93 @@
-"""Small networks and the step that trains them: the only file that calls the optimiser.
+"""Actor and critic: multilayer perceptrons, or modules of your own (docs/custom-networks.md)."""
 
-A numbered observation picks a row of the first layer, which is what a one-hot vector would do at the cost of a
-product; so a network without hidden layers and biases on such observations is a table.
-"""
-
-import itertools
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 from jaxtyping import Float
 
+from lexrl import optimizers
 from lexrl.distributions import Categorical, Distribution, Normal, Squashed
 from lexrl.errors import InputError
+from lexrl.optimizers import Optimizer, OptState, as_optimizer, find_function
+from lexrl.perceptrons import MLP, Activation, Space, mlp, require_layers
+from lexrl.reprs import short_repr
 from lexrl.types import Box, Discrete, Spec
 
-Activation = Literal["tanh", "relu"]
+Builder = Callable[[Array, Spec], eqx.Module]
+"""Builds a module of your own from a random key and the spec. The module is called with *one* observation (a float
+array of the observation's shape, or an integer) and returns one array; batches are handled by `jax.vmap`."""
 
 
-class MLP(eqx.Module):
-    """A fully connected network from observations to numbers of a shape; every leaf is an array."""
+class CustomNetwork(eqx.Module):
+    """A module of the user's: its float arrays are the parameters, all the rest is part of the program."""
 
-    weights: tuple[Array, ...]
-    biases: tuple[Array, ...]
-    """As many as weights, or none."""
-    activation: Activation = eqx.field(static=True)
-    seen: tuple[int, ...] | None = eqx.field(static=True)
-    """Shape of an observation; None: it is a number."""
-    shape: tuple[int, ...] = eqx.field(static=True)
-    """Shape of the answer."""
+    parameters: Any
+    structure: Any = eqx.field(static=True)
+    input_ndim: int = eqx.field(static=True)
 
     def __call__(self, obs: Array) -> Float[Array, "..."]:
-        if self.seen is None:
-            x = jnp.asarray(self.weights[0])[obs]
-        else:
-            batch = obs.shape[: obs.ndim - len(self.seen)]
-            x = obs.reshape(*batch, math.prod(self.seen)) @ self.weights[0]
-        squash = jnp.tanh if self.activation == "tanh" else jax.nn.relu
-        for i in range(len(self.weights)):
-            if i > 0:
-                x = squash(x) @ self.weights[i]
-            if self.biases:
-                x = x + self.biases[i]
-        return x.reshape(*x.shape[:-1], *self.shape)
+        module: Any = eqx.combine(self.parameters, self.structure)
+        batch = obs.shape[: obs.ndim - self.input_ndim]
+        if not batch:
+            return module(obs)
+        out = jax.vmap(module)(obs.reshape(-1, *obs.shape[len(batch) :]))
+        return out.reshape(*batch, *out.shape[1:])
 
 
-def mlp(
-    key: Array,
-    observation: Discrete | Box,
-    shape: tuple[int, ...],
-    hidden_sizes: Sequence[int],
-    *,
-    activation: Activation = "tanh",
-    use_bias: bool = True,
-    last: float | Array = 1.0,
-) -> MLP:
-    """A new network: weights normal with variance 1 / inputs, biases 0; `last` scales the last layer's weights.
-
-    A network without hidden_sizes layers starts at 0: what it has not seen, it has no opinion of.
-    """
-    last = last if hidden_sizes else 0.0
-    seen = None if isinstance(observation, Discrete) else observation.shape
-    inputs = observation.n if isinstance(observation, Discrete) else math.prod(observation.shape)
-    sizes = (inputs, *hidden_sizes, math.prod(shape))
-    keys = jax.random.split(key, len(sizes) - 1)
-    weights = []
-    for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
-        size = 1.0 if seen is None and i == 0 else fan_in**-0.5  # of a one-hot vector only one entry comes in
-        scale = size * (last if i == len(sizes) - 2 else 1.0)
-        weights.append(scale * jax.random.normal(keys[i], (fan_in, fan_out)))
-    biases = tuple(jnp.zeros(size) for size in sizes[1:]) if use_bias else ()
-    return MLP(tuple(weights), biases, activation, seen, shape)
+Network = MLP | CustomNetwork
 
 
-def require_widths(hidden: Sequence[int]) -> None:
-    """Complain about layers without neurons."""
-    if not all(width >= 1 for width in hidden):
+def build_network(build: Builder, key: Array, spec: Spec, output_shape: tuple[int, ...], what: str) -> CustomNetwork:
+    """The user's module, after checking what it returns; `what` is its name in errors, as in `actor`."""
+    module = build(key, spec)
+    if not isinstance(module, eqx.Module) or not callable(module):
+        raise InputError(f"The function for the {what} returned {module!r}; it must return a callable eqx.Module.")
+    parameters, structure = eqx.partition(module, eqx.is_inexact_array)
+    if any(eqx.is_array(leaf) for leaf in jax.tree.leaves(structure)):
+        raise InputError(f"The {what} has arrays of integers, which cannot be trained; make them floats or constants.")
+    one = one_observation(spec.observation_space)
+    network = CustomNetwork(parameters, structure, len(one.shape))
+    out = jax.eval_shape(network, one)
+    if out.shape != output_shape:
         raise InputError(
-            f"The hidden layers have widths {tuple(hidden)}; each needs 1 or more, and none makes it linear."
+            f"The {what} returns an array of shape {out.shape} for one observation; it must have shape {output_shape}."
         )
+    return network
+
+
+def as_builder(given: Any) -> Any:
+    """Text is the place of a function, as in `my_package.nets:build`."""
+    found = find_function(given) if isinstance(given, str) else given
+    if found is not None and not callable(found):
+        raise InputError(f"A network is given as a function (key, spec) -> eqx.Module, not as {found!r}.")
+    return found
+
+
+def one_observation(space: Space) -> jax.ShapeDtypeStruct:
+    """Shape and type of one observation."""
+    if isinstance(space, Discrete):
+        return jax.ShapeDtypeStruct((), jnp.int32)
+    return jax.ShapeDtypeStruct(space.shape, jnp.float32)
+
+
+def require_max_grad_norm(value: Any) -> None:
+    """Refuse a negative norm; traced values pass."""
+    if isinstance(value, int | float) and not value >= 0:
+        raise InputError(f"max_grad_norm is {value:g}; it must be 0 or more, and with 0 gradients are not clipped.")
 
 
 class Actor(eqx.Module):
-    """A policy: a network, and for continuous actions a spread of its own for each dimension."""
+    """A policy: a network, and for continuous actions a standard deviation for each dimension."""
 
-    net: MLP
+    net: Network
     log_std: Array | None
     bounds: tuple[float, float] | None = eqx.field(static=True)
-    """Press actions between these; None: leave them free."""
+    """Squash actions into these; None: leave them unbounded."""
 
     def __call__(self, obs: Array) -> Distribution:
         out = self.net(obs)
@@ -104,88 +99,98 @@ class Actor(eqx.Module):
         return Squashed(normal, *(jnp.full(out.shape, end) for end in self.bounds))
 
 
-def actor(
-    key: Array,
-    spec: Spec,
-    hidden_sizes: Sequence[int],
-    *,
-    activation: Activation,
-    use_bias: bool,
-    squash_output: bool,
-    spread: Any,
-) -> Actor:
-    """A new policy for a world, nearly uniform (or centred) at first."""
-    small = 0.01
-    if isinstance(spec.action_space, Discrete):
-        net = mlp(
-            key,
-            spec.observation_space,
-            (spec.action_space.n,),
-            hidden_sizes,
-            activation=activation,
-            use_bias=use_bias,
-            last=small,
+class Networks(eqx.Module):
+    """Actor and critic, two separate networks, and how they are trained."""
+
+    hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
+    """Sizes of the hidden layers, of the actor and the critic; none: linear."""
+    critic_hidden_sizes: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    """Other sizes for the critic; empty: linear in the features."""
+    activation: Activation = eqx.field(static=True, default="tanh")
+    use_bias: bool = eqx.field(static=True, default=True)
+    """Networks with biases; without hidden layers and biases they are tables on discrete observations."""
+    critic_features: Callable[[Array], Array] | None = eqx.field(static=True, default=None)
+    """A function of the observation that the critic sees instead of it."""
+    squash_output: bool = eqx.field(static=True, default=False)
+    """Squash continuous actions into their bounds, by tanh."""
+    init_std: float = 0.6
+    """Initial standard deviation of continuous actions."""
+    actor: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
+    """A function (key, spec) -> eqx.Module that builds the actor's network: logits, or means of continuous actions."""
+    critic: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
+    """A function (key, spec) -> eqx.Module that builds the critic: one value per objective."""
+    optimizer: Optimizer = eqx.field(static=True, converter=as_optimizer, default="adam")
+    """'adam', 'sgd' (as the theorems require), or an optax optimizer such as optax.adamw."""
+    max_grad_norm: float = 0.5
+    """Gradients are clipped to this norm; 0: never."""
+
+    __repr__ = short_repr
+
+    def __check_init__(self):
+        require_layers(self.activation, self.hidden_sizes, self.critic_hidden_sizes or ())
+        require_max_grad_norm(self.max_grad_norm)
+        if isinstance(self.init_std, int | float) and not self.init_std > 0:
+            raise InputError(f"init_std is {self.init_std:g}; it must be above 0.")
+
+    def init_actor(self, key: Array, spec: Spec) -> Actor:
+        """A new policy, nearly uniform (or centered) unless the network is your own."""
+        space = spec.action_space
+        shape = (space.n,) if isinstance(space, Discrete) else space.shape
+        if self.actor is None:
+            net = self._mlp(key, spec.observation_space, shape, self.hidden_sizes, 0.01)
+        else:
+            net = build_network(self.actor, key, spec, shape, "actor")
+        if isinstance(space, Discrete):
+            return Actor(net, None, None)
+        if len(shape) != 1:
+            raise InputError(f"Actions are arrays of shape {shape}; an actor needs actions that are vectors.")
+        bounds = (float(space.low), float(space.high))
+        if self.squash_output and not all(map(math.isfinite, bounds)):
+            raise InputError(f"Actions lie in {bounds}; squash_output needs finite bounds: leave it out.")
+        return Actor(net, jnp.full(shape, jnp.log(self.init_std)), bounds if self.squash_output else None)
+
+    def init_critic(self, key: Array, spec: Spec, output_shape: tuple[int, ...]) -> Network:
+        """A new critic, `[M]` for values of states and `[M, A]` for values of actions."""
+        seen = spec._replace(observation_space=self.feature_space(spec.observation_space))
+        if self.critic is not None:
+            return build_network(self.critic, key, seen, output_shape, "critic")
+        sizes = self.hidden_sizes if self.critic_hidden_sizes is None else self.critic_hidden_sizes
+        return self._mlp(key, seen.observation_space, output_shape, sizes, 0.1)
+
+    def feature_space(self, space: Space) -> Space:
+        """The space of what the critic sees of an observation."""
+        if self.critic_features is None:
+            return space
+        return Box(jax.eval_shape(self.critic_features, one_observation(space)).shape)
+
+    def init_opt_state(self, parameters: Any) -> OptState:
+        """The optimizer's state before the first step."""
+        return optimizers.init(self.optimizer, parameters)
+
+    def gradient_step(
+        self, parameters: Any, gradient: Any, opt_state: OptState, learning_rate: Any
+    ) -> tuple[Any, OptState]:
+        """The parameters after a step down the gradient."""
+        return optimizers.step(self.optimizer, self.max_grad_norm, parameters, gradient, opt_state, learning_rate)
+
+    def _mlp(self, key: Array, space: Space, shape: tuple[int, ...], sizes: Sequence[int], output_scale: float) -> MLP:
+        return mlp(
+            key, space, shape, sizes, activation=self.activation, use_bias=self.use_bias, output_scale=output_scale
         )
-        return Actor(net, None, None)
-    if len(spec.action_space.shape) != 1:
-        raise InputError(f"Actions are arrays of shape {spec.action_space.shape}; a policy here answers with a vector.")
-    bounds = (float(spec.action_space.low), float(spec.action_space.high))
-    if squash_output and not all(map(math.isfinite, bounds)):
-        raise InputError(f"Actions lie in {bounds}; squashing needs finite bounds: leave them free instead.")
-    net = mlp(
-        key,
-        spec.observation_space,
-        spec.action_space.shape,
-        hidden_sizes,
-        activation=activation,
-        use_bias=use_bias,
-        last=small,
-    )
-    log_std = jnp.full(spec.action_space.shape, jnp.log(spread))
-    return Actor(net, log_std, bounds if squash_output else None)
-
-
-class OptState(NamedTuple):
-    """What the optimiser remembers of earlier gradients."""
-
-    moments: Any
-
-
-class Optimiser(eqx.Module):
-    """Adam (or plain gradient steps), with the gradient's length cut off."""
-
-    method: Literal["adam", "sgd"] = eqx.field(static=True, default="adam")
-    """Adam, or plain gradient steps as the theorems want them."""
-    longest: float = 0.5
-    """A longer gradient is shortened to this length; 0: never."""
-
-    def start(self, parameters: Any) -> OptState:
-        return OptState(optax.scale_by_adam(eps=1e-5).init(parameters) if self.method == "adam" else ())
-
-    def step(self, parameters: Any, gradient: Any, opt_state: OptState, rate: Any) -> tuple[Any, OptState]:
-        """The parameters after a step of size `rate` *down* the gradient."""
-        length = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
-        cut = jnp.where((self.longest > 0) & (length > self.longest), self.longest / length, 1.0)
-        moments: Any = opt_state.moments
-        direction = jax.tree.map(lambda leaf: leaf * cut, gradient)
-        if self.method == "adam":
-            direction, moments = optax.scale_by_adam(eps=1e-5).update(direction, moments)
-        moved = jax.tree.map(lambda old, change: old - rate * change, parameters, direction)
-        return moved, OptState(moments)
 
 
 def minibatches(key: Array, size: int, epochs: int, parts: int) -> Array:
-    """The rows of each gradient step on a rollout, `[epochs x parts, size / parts]`: shuffled anew in every epoch."""
+    """The rows of each gradient step on a rollout, `[epochs x parts, size / parts]`: reshuffled in every epoch."""
     orders = jax.vmap(lambda key: shuffled(key, size, parts))(jax.random.split(key, epochs))
     return orders.reshape(epochs * parts, -1)
 
 
 def shuffled(key: Array, size: int, parts: int) -> Array:
-    """The numbers 0 .. size-1 in a scrambled order, as `[parts, size / parts]`: minibatches of a rollout.
+    """The numbers 0 .. size-1 in a random order, as `[parts, size / parts]`: minibatches of a rollout.
 
     `i -> a i + b mod size` with a random `a` that shares no divisor with the size visits every number once, and costs
-    nothing; a true shuffle would cost as much as the learning. The factors are near the golden section of the size, so
-    that each part takes evenly from the whole rollout.
+    nothing; a true shuffle would cost as much as the gradient steps. The factors are near the golden section of the
+    size, so that each part takes evenly from the whole rollout.
     """
     require_shuffled(size)
     coprime = [a for a in range(1, size + 1) if math.gcd(a, size) == 1]
@@ -197,6 +202,6 @@ def shuffled(key: Array, size: int, parts: int) -> Array:
 
 
 def require_shuffled(size: int) -> None:
-    """Complain about a rollout that `shuffled` cannot take: its products must fit into 32 bits."""
+    """Refuse a rollout that is too long for `shuffled`: its products must fit into 32 bits."""
     if size >= 2**16:
-        raise InputError(f"A rollout of {size} transitions is too long to shuffle; take fewer steps or worlds.")
+        raise InputError(f"A rollout of {size} transitions is too long to shuffle; use fewer steps or environments.")

@@ -19,7 +19,6 @@ from lexrl.algorithms import (
     PPO,
     RCPO,
     ApproPO,
-    Networks,
     PIDLagrangian,
     PPOLagrangian,
     Random,
@@ -27,7 +26,7 @@ from lexrl.algorithms import (
 )
 from lexrl.errors import InputError
 from lexrl.multipliers import Multipliers
-from lexrl.networks import Optimiser
+from lexrl.networks import Networks
 from lexrl.schedules import Linear
 from lexrl.stages import Stages
 from lexrl.tolerance import Relative
@@ -209,7 +208,8 @@ def _tuned_grid_nav() -> dict[str, Preset]:
         "epsilon": Linear(0.3, 0.1, 2_000_000.0),
         "hidden_sizes": (),
         "use_bias": False,
-        "optimiser": Optimiser("sgd", longest=0.0),
+        "optimizer": "sgd",
+        "max_grad_norm": 0.0,
     }
     stages = Stages(patience=1_000.0, sequential=True)
     multipliers = Multipliers(eta=Linear(0.3, 0.03, 4_000.0), damping=16.0)
@@ -262,7 +262,8 @@ def shortened(found: Preset, share: float) -> Preset:
     steps = max(1, round(share * found.steps))
 
     def shorter(part: Any) -> Any:
-        return Linear(part.start, part.end, share * part.steps) if isinstance(part, Linear) else part
+        length = part.steps if isinstance(part, Linear) else None
+        return Linear(part.start, part.end, share * length) if isinstance(length, float) else part
 
     def smaller(learner: Any) -> Any:
         if isinstance(learner, ApproPO):

@@ -13,7 +13,7 @@ from lexrl.types import Discrete, Spec, Transition
 
 
 class Replay(NamedTuple):
-    """Transitions in the order they came; the oldest are written over."""
+    """Transitions in the order of their arrival; the oldest are overwritten."""
 
     rows: Transition
     """Leading axis: capacity."""
@@ -22,7 +22,7 @@ class Replay(NamedTuple):
 
 
 def empty(spec: Spec, capacity: int) -> Replay:
-    """A buffer that holds nothing yet."""
+    """An empty buffer."""
 
     def rows(space: Any) -> Array:
         return jnp.zeros((capacity,), jnp.int32) if isinstance(space, Discrete) else jnp.zeros((capacity, *space.shape))
@@ -47,14 +47,14 @@ def add(replay: Replay, rollout: Transition) -> Replay:
 
 
 def draw(replay: Replay, key: Array, size: int) -> Transition:
-    """`size` transitions, each one of those in the buffer with the same chance."""
+    """`size` transitions, drawn uniformly from the buffer, with replacement."""
     full = jnp.minimum(replay.added, replay.rows.discount.shape[0])
     at = (jax.random.bits(key, (size,), jnp.uint32) % full.astype(jnp.uint32)).astype(jnp.int32)
     return jax.tree.map(lambda kept: kept[at], replay.rows)
 
 
 def emptied(state: Any) -> Any:
-    """A learner's state without the transitions it remembers: all that acting needs, and small enough to send."""
+    """An agent's state without its replay buffer: everything that acting needs, and small enough to send."""
 
     def without(part: Any) -> Any:
         return part._replace(rows=jax.tree.map(lambda leaf: leaf[:0], part.rows)) if isinstance(part, Replay) else part

@@ -5,7 +5,7 @@ The paper's tolerance function `tau(s, i, t, Q)` (supplement, "General form of V
 objectives or a tuple with one each.
 
 A tolerance that shrinks to 0 faster than the Q-estimates converge breaks convergence: two actions that truly tie then
-differ by more than the tolerance for ever, and the lower objectives never get to choose between them. Shrink slowly, or
+always differ by more than the tolerance, and the lower objectives never get to choose between them. Shrink slowly, or
 use `Adaptive`, which shrinks with the estimates' own error.
 """
 
@@ -17,7 +17,7 @@ import equinox as eqx
 
 from lexrl.errors import InputError
 from lexrl.lex import Arr, Slack
-from lexrl.schedules import NUMBER, Schedule, require_nonnegative, shown
+from lexrl.schedules import NUMBER, Schedule, percent, require_nonnegative, shown
 
 
 class Moment(NamedTuple):
@@ -26,7 +26,7 @@ class Moment(NamedTuple):
     time: Any = 1
     """Updates so far, from 1 on."""
     spread: Any = None
-    """`[..., M, A]`: standard error of each Q-estimate, where a learner keeps it (`Adaptive` needs it)."""
+    """`[..., M, A]`: standard error of each Q-estimate, where the algorithm keeps it (`Adaptive` needs it)."""
 
 
 class Tolerance(eqx.Module):
@@ -38,7 +38,7 @@ class Tolerance(eqx.Module):
         and the standard errors `[..., A]` of the values."""
 
     def needs_spread(self) -> bool:
-        """Must the learner keep the standard errors of its estimates?"""
+        """Must the algorithm keep the standard errors of its estimates?"""
         return False
 
     def __add__(self, other: "Tolerance") -> "Tolerance":
@@ -64,7 +64,7 @@ class Absolute(Tolerance):
 
 
 class Relative(Tolerance):
-    """A share of the best value's size, `share * |max_{D_{i-1}} q_i|`; nothing where the best value is 0."""
+    """A fraction of the best value's size, `share * |max_{D_{i-1}} q_i|`; 0 where the best value is 0."""
 
     share: float
 
@@ -75,8 +75,7 @@ class Relative(Tolerance):
         return self.share * abs(best)
 
     def __str__(self) -> str:
-        short = f"{100 * self.share:g}"
-        return f"{short if float(short) / 100 == self.share else repr(100 * self.share)}%"
+        return percent(self.share)
 
 
 class Rounding(Tolerance):
@@ -96,38 +95,38 @@ class Rounding(Tolerance):
 
 
 class Adaptive(Tolerance):
-    """Shrinks with the Q-estimates' own error, never faster: `floor + scale * largest standard error in D_{i-1}`.
+    """Shrinks with the Q-estimates' own error, never faster: `minimum + scale * largest standard error in D_{i-1}`.
 
-    The supplement leaves such a scheme as a conjecture. The learner keeps `V <- (1 - alpha)^2 V + (alpha delta)^2`,
+    The supplement leaves such a scheme as a conjecture. The algorithm keeps `V <- (1 - alpha)^2 V + (alpha delta)^2`,
     which is the sampling variance of an average with these weights; its root shrinks like sqrt(alpha), as the error of
     the estimate does, while the last change of Q shrinks like alpha and would be too fast.
     """
 
     scale: float = 4.0
-    floor: float = 0.0
+    minimum: float = 0.0
 
     def __check_init__(self):
         require_nonnegative("the scale of an adaptive tolerance", self.scale)
-        require_nonnegative("the floor of an adaptive tolerance", self.floor)
+        require_nonnegative("the minimum of an adaptive tolerance", self.minimum)
 
     def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any, spread: Arr | None) -> Arr:
         if spread is None:
             raise InputError(
-                "An adaptive tolerance needs a learner's estimation errors; the exact solver has none: "
+                "An adaptive tolerance needs the standard errors of learned estimates, and the exact solver has none; "
                 "give it an absolute or relative tolerance."
             )
         xp = spread.__array_namespace__()
-        return self.floor + self.scale * xp.max(xp.where(allowed, spread, 0.0), axis=-1)
+        return self.minimum + self.scale * xp.max(xp.where(allowed, spread, 0.0), axis=-1)
 
     def needs_spread(self) -> bool:
         return True
 
     def __str__(self) -> str:
-        return f"{self.floor:g} + {self.scale:g} standard errors"
+        return f"{self.minimum:g} + {self.scale:g} standard errors"
 
 
 class Scheduled(Tolerance):
-    """A tolerance times a schedule in the learner's time."""
+    """A tolerance times a schedule, in the number of updates."""
 
     base: Tolerance
     schedule: Schedule
@@ -162,7 +161,7 @@ Tolerances = Tolerance | tuple[Tolerance, ...]
 
 
 NOW = Moment()
-"""The first update, with nothing known of the estimates."""
+"""The first update, with nothing known about the estimates' errors."""
 
 
 def slack(tolerances: Tolerances, moment: Moment = NOW) -> Slack:
@@ -177,17 +176,22 @@ def slack(tolerances: Tolerances, moment: Moment = NOW) -> Slack:
 
 
 def needs_spread(tolerances: Tolerances) -> bool:
-    """Must the learner keep the standard errors of its estimates for these?"""
+    """Must the algorithm keep the standard errors of its estimates for these?"""
     return any(one.needs_spread() for one in (tolerances if isinstance(tolerances, tuple) else (tolerances,)))
 
 
 def as_tolerance(given: Any) -> Any:
-    """A number is absolute; text is read as people write it (`0.01`, `5%`, `0.01 + 5%`); a sequence gives one each."""
+    """A number is absolute; text may be `0.01`, `5%` or `0.01 + 5%`; a sequence gives one each."""
     if isinstance(given, list | tuple):
         return tuple(as_tolerance(one) for one in given)
     if isinstance(given, str):
         return parse(given)
     return given if isinstance(given, Tolerance) else Absolute(float(given) if isinstance(given, int) else given)
+
+
+def as_optional_tolerance(given: Any) -> Any:
+    """The same, where None stands for another tolerance."""
+    return None if given is None else as_tolerance(given)
 
 
 def parse(text: str) -> Tolerance:

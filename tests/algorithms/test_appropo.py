@@ -105,7 +105,7 @@ def test_every_policy_is_kept_with_the_same_chance():
             return learner._turn(state, net, jax.random.fold_in(key, number)), None
 
         end, _ = jax.lax.scan(turn, start, jnp.arange(12))
-        return jax.tree.leaves(end.mixture)[0].reshape(3, -1)[:, 0], end.turns
+        return jax.tree.leaves(end.mixture)[0].reshape(3, -1)[:, 0], end.num_direction_updates
 
     kept, turns = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(5), 2000))
     assert (turns == 12).all()
@@ -146,7 +146,7 @@ class TestTheMixture:
             return jnp.asarray(values)
 
         learners = result.train_states.agent
-        assert (np.asarray(learners.turns) >= 2).all()
+        assert (np.asarray(learners.num_direction_updates) >= 2).all()
         learners = learners._replace(mixture=jax.tree.map(planted, learners.mixture))
         object.__setattr__(result, "train_states", result.train_states._replace(agent=learners))
         return result

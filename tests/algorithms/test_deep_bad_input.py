@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import lexrl
-from lexrl import Dual, Networks
+from lexrl import Multipliers, Networks, Stages
 from lexrl.algorithms.projection import Projection
 from lexrl.runs import plan
 from lexrl.schedules import Constant, Linear, Power
@@ -19,18 +19,29 @@ BOTH = "min cost > max reward"
 ALL = {
     "PPO": lexrl.PPO, "A2C": lexrl.A2C, "DQN": lexrl.DQN, "LPPO": lexrl.LPPO, "LA2C": lexrl.LA2C, "LDQN": lexrl.LDQN,
     "Projection": Projection, "RCPO": lexrl.RCPO, "PPOLagrangian": lexrl.PPOLagrangian, "VaRAC": lexrl.VaRAC,
+    "LPPOSecondOrder": lexrl.LPPOSecondOrder, "LA2CSecondOrder": lexrl.LA2CSecondOrder,
+    "LPPOAverageReward": lexrl.LPPOAverageReward, "LA2CAverageReward": lexrl.LA2CAverageReward,
+    "LPPOQCritic": lexrl.LPPOQCritic,
 }  # fmt: skip
+DISCOUNTED = [name for name in ALL if "AverageReward" not in name]
 SINGLE = ("PPO", "A2C", "DQN")
 CONSTRAINED = ("RCPO", "PPOLagrangian", "VaRAC")
 ACTORS = ("PPO", "A2C", "LPPO", "LA2C", "Projection", *CONSTRAINED)
-MINIBATCHES = ("PPO", "LPPO", "Projection", "PPOLagrangian")
+MINIBATCHES = (
+    "PPO", "LPPO", "Projection", "PPOLagrangian", "LPPOSecondOrder", "LPPOAverageReward", "LPPOQCritic"
+)  # fmt: skip
 Q_NETWORKS = ("DQN", "LDQN")
-LEXICOGRAPHIC = ("LPPO", "LA2C", "LDQN", "Projection")
+LEXICOGRAPHIC = ("LPPO", "LA2C", "LDQN", "Projection", "LPPOSecondOrder", "LA2CSecondOrder", "LPPOQCritic")
+WITH_MULTIPLIERS = (
+    "LPPO", "LA2C", "LPPOSecondOrder", "LA2CSecondOrder", "LPPOAverageReward", "LA2CAverageReward", "LPPOQCritic"
+)  # fmt: skip
 
 
 def planned(name, world=CART, order=None, **settings):
     """As a user would begin: the algorithm is made, then a run of it."""
-    return plan(ALL[name](**settings), world, order or ("max reward" if name in SINGLE else BOTH), seeds=1, steps=100)
+    return plan(
+        ALL[name](**settings), world, order or ("max reward" if name in SINGLE else BOTH), seeds=1, total_timesteps=100
+    )
 
 
 def said(name, *parts, **settings):
@@ -59,23 +70,23 @@ class TestCounts:
     @pytest.mark.parametrize("count", [0, -1, -16])
     @pytest.mark.parametrize(
         ("name", "what"),
-        each(ALL, [("worlds",), ("rollout",)])
-        + each(MINIBATCHES, [("epochs",), ("minibatches",)])
-        + each(Q_NETWORKS, [("batch",), ("updates",)]),
+        each(ALL, [("num_envs",), ("num_steps",)])
+        + each(MINIBATCHES, [("num_epochs",), ("num_minibatches",)])
+        + each(Q_NETWORKS, [("batch_size",), ("gradient_steps",)]),
     )
     def test_at_least_one(self, name, what, count):
         said(name, f"{what} is {count}", "1 or more", **{what: count})
 
     @pytest.mark.parametrize("name", MINIBATCHES)
-    @pytest.mark.parametrize(("rollout", "worlds", "parts"), [(5, 3, 2), (8, 8, 3), (1, 1, 2)])
-    def test_minibatches_that_do_not_divide_the_rollout(self, name, rollout, worlds, parts):
+    @pytest.mark.parametrize(("num_steps", "num_envs", "parts"), [(5, 3, 2), (8, 8, 3), (1, 1, 2)])
+    def test_minibatches_that_do_not_divide_the_rollout(self, name, num_steps, num_envs, parts):
         said(
             name,
-            f"{rollout} steps in {worlds} worlds make {rollout * worlds} transitions",
+            f"{num_steps} steps of {num_envs} environments make {num_steps * num_envs} transitions",
             f"{parts} minibatches do not divide",
             "change one",
-            num_steps=rollout,
-            num_envs=worlds,
+            num_steps=num_steps,
+            num_envs=num_envs,
             num_minibatches=parts,
         )
 
@@ -85,8 +96,8 @@ class TestCounts:
     )
     def test_a_buffer_that_blocks_do_not_fill(self, name, capacity, instead):
         said(
-            name, f"{capacity} transitions", "blocks of 32 (4 steps in 8 worlds)", "multiple", f"such as {instead}",
-            buffer_size=capacity, learning_starts=0,
+            name, f"buffer_size is {capacity}", "multiple", "32 transitions (4 steps of 8 environments)",
+            f"try {instead}", buffer_size=capacity, learning_starts=0,
         )  # fmt: skip
         planned(name, buffer_size=int(instead), learning_starts=0)  # the advice is good
 
@@ -103,7 +114,7 @@ class TestCounts:
 
     @pytest.mark.parametrize("name", Q_NETWORKS)
     def test_a_warmup_that_never_ends(self, name):
-        said(name, "begin after 65 transitions", "holds 64", buffer_size=64, learning_starts=65)
+        said(name, "learning_starts is 65", "holds only 64", buffer_size=64, learning_starts=65)
         planned(name, buffer_size=64, learning_starts=64)
 
 
@@ -123,26 +134,26 @@ class TestOneEach:
             started(ALL[name](tolerance=(0.1,) * many), CART.spec)
 
     @pytest.mark.parametrize("many", [1, 3])
-    @pytest.mark.parametrize("what", ["scale", "update_tolerance"])
+    @pytest.mark.parametrize("what", ["return_scale", "update_tolerance"])
     def test_of_the_q_network(self, what, many):
         said("LDQN", f"{what} has {many} entries", "2 objectives", **{what: (0.5,) * many})
 
     @pytest.mark.parametrize("many", [1, 3])
-    @pytest.mark.parametrize("name", ["LPPO", "LA2C"])
+    @pytest.mark.parametrize("name", WITH_MULTIPLIERS)
     def test_beta(self, name, many):
-        said(name, f"beta has {many} rates for 2 objectives", "or 2", dual=Dual(beta=(1.0,) * many))
+        said(name, f"beta has {many} rates for 2 objectives", "or 2", multipliers=Multipliers(beta=(1.0,) * many))
 
     @pytest.mark.parametrize("many", [1, 2, 4])
-    @pytest.mark.parametrize("name", ["LPPO", "LA2C"])
+    @pytest.mark.parametrize("name", WITH_MULTIPLIERS)
     def test_eta(self, name, many):
         """One more than there are objectives: the i-th holds once i have settled."""
-        said(name, f"eta has {many} rates for 2 objectives", "or 3", dual=Dual(eta=(1.0,) * many))
+        said(name, f"eta has {many} rates for 2 objectives", "or 3", multipliers=Multipliers(eta=(1.0,) * many))
 
     @pytest.mark.parametrize("name", LEXICOGRAPHIC)
     def test_the_right_number_passes(self, name):
         more = {"return_scale": (1.0, 2.0), "update_tolerance": (0.1, 0.2)} if name == "LDQN" else {}
         if name in ("LPPO", "LA2C"):
-            more = {"dual": Dual(beta=(1.0, 0.5), eta=(1.0, 0.5, 0.1))}
+            more = {"multipliers": Multipliers(beta=(1.0, 0.5), eta=(1.0, 0.5, 0.1))}
         run = planned(name, gamma=(0.9, 0.8), tolerance=(0.1, Relative(0.2)), **more)
         assert run.algorithm.tolerance == (Absolute(0.1), Relative(0.2))
 
@@ -159,10 +170,10 @@ class TestContradictingRates:
     }
 
     @pytest.mark.parametrize("case", WRONG)
-    @pytest.mark.parametrize("name", ["LPPO", "LA2C"])
+    @pytest.mark.parametrize("name", WITH_MULTIPLIERS)
     def test_it_is_said(self, name, case):
         rates, parts = self.WRONG[case]
-        said(name, *parts, "order of importance", "try", dual=Dual(**rates))
+        said(name, *parts, "order of importance", "try", multipliers=Multipliers(**rates))
 
     @pytest.mark.parametrize(
         "rates",
@@ -174,14 +185,14 @@ class TestContradictingRates:
         ],
     )
     def test_what_keeps_the_order_passes(self, rates):
-        planned("LPPO", dual=Dual(**rates))
-        planned("LA2C", dual=Dual(**rates))
+        planned("LPPO", multipliers=Multipliers(**rates))
+        planned("LA2C", multipliers=Multipliers(**rates))
 
 
 class TestObjectives:
     @pytest.mark.parametrize(("name", "instead"), [("PPO", "LPPO"), ("A2C", "LA2C"), ("DQN", "LDQN")])
     def test_one_objective(self, name, instead):
-        said(name, f"{name} optimises one objective", "2 (cost, reward)", f"use {instead}", order=BOTH)
+        said(name, f"{name} optimizes one objective", "2 (cost, reward)", f"use {instead}", order=BOTH)
 
     @pytest.mark.parametrize("name", LEXICOGRAPHIC)
     def test_a_tolerance_that_follows_a_tables_errors(self, name):
@@ -204,7 +215,7 @@ def test_negative_rates(name, rate):
 
 @pytest.mark.parametrize(
     ("name", "what"),
-    each(ACTORS, [("critic_rate",)]) + each(["PPO", "A2C", "LPPO", "LA2C", *CONSTRAINED], [("entropy",)]),
+    each(ACTORS, [("critic_learning_rate",)]) + each(["PPO", "A2C", "LPPO", "LA2C", *CONSTRAINED], [("ent_coef",)]),
 )
 def test_negative_rates_are_named(name, what):
     said(name, f"The {what} is -1", "0 or more", **{what: -1})
@@ -219,7 +230,7 @@ def test_rates_that_cannot_be_read(name, text):
 class TestLimits:
     """What is limited must be there, and one objective must be left to improve."""
 
-    LIMITED: ClassVar = {"RCPO": "limit", "PPOLagrangian": "limit", "VaRAC": "chance"}
+    LIMITED: ClassVar = {"RCPO": "constraints", "PPOLagrangian": "constraints", "VaRAC": "chance_constraints"}
 
     @pytest.mark.parametrize("name", CONSTRAINED)
     def test_unknown_signals(self, name):
@@ -229,7 +240,7 @@ class TestLimits:
     @pytest.mark.parametrize("name", CONSTRAINED)
     def test_nothing_is_left(self, name):
         what, end = self.LIMITED[name], " with 0.9" if name == "VaRAC" else ""
-        said(name, "improves the one objective that has no limit", "there is none", "all but one",
+        said(name, "the one objective that has no limit", "there is none", "all but one",
              **{what: f"cost <= 3{end}, reward >= 2{end}"})  # fmt: skip
 
     @pytest.mark.parametrize("name", CONSTRAINED)
@@ -245,8 +256,8 @@ class TestLimits:
     @pytest.mark.parametrize(
         ("settings", "part"),
         [
-            ({"episodes_per_update": 0}, "every is 0"),
-            ({"mixture_size": 0}, "kept is 0"),
+            ({"episodes_per_update": 0}, "episodes_per_update is 0"),
+            ({"mixture_size": 0}, "mixture_size is 0"),
             ({"kappa": 0.0}, "kappa is 0"),
             ({"eta": -1}, "eta is -1"),
         ],
@@ -255,15 +266,15 @@ class TestLimits:
         with pytest.raises(lexrl.InputError, match=part):
             lexrl.ApproPO(**settings)
 
-    def test_an_oracle_needs_numbered_actions(self):
+    def test_an_oracle_needs_discrete_actions(self):
         with pytest.raises(lexrl.InputError) as error:
             plan(lexrl.ApproPO(), CAR, BOTH, seeds=1, total_timesteps=100)
-        check(str(error.value), "needs numbered actions", "Box(shape=(1,)")
+        check(str(error.value), "needs discrete actions", "Box(shape=(1,)")
 
     def test_only_one_that_is_there(self):
         with pytest.raises(lexrl.InputError) as error:
             plan(lexrl.SingleObjective(lexrl.PPO(), "risk"), CART, BOTH, seeds=1, total_timesteps=100)
-        check(str(error.value), "'risk' is to be learned", "'cost', 'reward'", "pick one")
+        check(str(error.value), "objective is 'risk'", "'cost', 'reward'", "pick one")
 
 
 def started(algorithm, spec):
@@ -277,14 +288,12 @@ def world_of(action=None, observation=None, name="PPO"):
 
 class TestActions:
     @pytest.mark.parametrize("name", Q_NETWORKS)
-    def test_q_networks_need_numbered_ones(self, name):
-        said(name, "needs numbered actions", "Box(shape=(1,)", "LPPO, LA2C", world=CAR)
+    def test_q_networks_need_discrete_ones(self, name):
+        said(name, "needs discrete actions", "Box(shape=(1,)", "LPPO or LA2C", world=CAR)
 
-    @pytest.mark.parametrize("name", ACTORS)
-    def test_critics_of_actions_need_numbered_ones(self, name):
-        said(name, "Critics of actions need numbered actions", "Box(shape=(1,)", "critics of states", world=CAR,
-             networks=Networks(action_values=True))  # fmt: skip
-        planned(name, networks=Networks(action_values=True))
+    def test_q_critics_need_discrete_ones(self):
+        said("LPPOQCritic", "Q-critics need discrete actions", "Box(shape=(1,)", "use LPPO", world=CAR)
+        planned("LPPOQCritic")
 
     @pytest.mark.parametrize("bounds", [(), (0.0,), (float("-inf"), 1.0)])
     @pytest.mark.parametrize("name", ACTORS)
@@ -292,7 +301,7 @@ class TestActions:
         spec = world_of(Box((2,), *bounds), name=name)
         with pytest.raises(lexrl.InputError) as error:
             started(ALL[name](networks=Networks(squash_output=True)), spec)
-        check(str(error.value), "Actions lie in (", "inf", "squashing needs finite bounds", "leave them free")
+        check(str(error.value), "Actions lie in (", "inf", "squash_output needs finite bounds", "leave it out")
         started(ALL[name](), spec)
 
     @pytest.mark.parametrize("shape", [(), (2, 2), (1, 3)])
@@ -300,41 +309,50 @@ class TestActions:
     def test_actions_are_vectors(self, name, shape):
         with pytest.raises(lexrl.InputError) as error:
             started(ALL[name](), world_of(Box(shape, -1.0, 1.0), name=name))
-        check(str(error.value), f"shape {shape}", "answers with a vector")
+        check(str(error.value), f"shape {shape}", "actions that are vectors")
 
     @pytest.mark.parametrize("name", ACTORS)
-    def test_densities_are_no_chances(self, name):
+    def test_densities_are_no_probabilities(self, name):
         algorithm, spec = ALL[name](), world_of(Box((2,)), name=name)
         state = started(algorithm, spec)
-        with pytest.raises(lexrl.InputError, match="densities, not chances"):
+        with pytest.raises(lexrl.InputError, match="densities, not"):
             jax.eval_shape(lambda state: algorithm.probabilities(state, jnp.zeros(2)), state)
 
 
 @pytest.mark.parametrize("name", MINIBATCHES)
 def test_a_rollout_too_long_to_shuffle(name):
-    said(name, "65536 transitions", "too long to shuffle", "fewer steps or worlds", num_steps=2**13, num_envs=8)
+    said(name, "65536 transitions", "too long to shuffle", "fewer steps or environments", num_steps=2**13, num_envs=8)
     ALL[name](num_steps=2**16 - 1, num_envs=1, num_minibatches=1)
 
 
 RANGES = [
-    *each(ALL, [("gamma", {"gamma": 1.5}), ("gamma", {"gamma": -0.1}), ("gamma", {"gamma": float("nan")})]),
+    *each(DISCOUNTED, [("gamma", {"gamma": 1.5}), ("gamma", {"gamma": -0.1}), ("gamma", {"gamma": float("nan")})]),
     *each(LEXICOGRAPHIC, [("gamma", {"gamma": (0.9, 1.5)})]),
-    *each(ACTORS, [("trace", {"gae_lambda": 1.5}), ("trace", {"gae_lambda": -0.1})]),
+    *each(ACTORS, [("gae_lambda", {"gae_lambda": 1.5}), ("gae_lambda", {"gae_lambda": -0.1})]),
     *each(
         ACTORS,
         [
+            ("max_grad_norm", {"networks": lambda: Networks(max_grad_norm=-1.0)}),
             ("hidden", {"networks": lambda: Networks(hidden_sizes=(0,))}),
-            ("spread", {"networks": lambda: Networks(init_std=0.0)}),
+            ("init_std", {"networks": lambda: Networks(init_std=0.0)}),
         ],
     ),
-    *each(MINIBATCHES, [("clip", {"clip_range": 0.0}), ("clip", {"clip_range": -0.2})]),
+    *each(MINIBATCHES, [("clip_range", {"clip_range": 0.0}), ("clip_range", {"clip_range": -0.2})]),
     *each(
         Q_NETWORKS,
-        [("epsilon", {"epsilon": 1.5}), ("hidden", {"hidden_sizes": (0,)}), ("scale", {"return_scale": 0.0})],
+        [("epsilon", {"epsilon": 1.5}), ("hidden", {"hidden_sizes": (0,)}), ("return_scale", {"return_scale": 0.0})],
     ),
-    *each(Q_NETWORKS, [("period", {"target_update_interval": -1}), ("warmup", {"learning_starts": -1})]),
-    *each(["LPPO", "LA2C", "Projection"], [("window", {"dual": lambda: Dual(stats_window_size=0.0)})]),
-    *each(["Projection"], [("eta", {"dual": Dual(eta=(1.0, 1.0))})]),
+    *each(
+        Q_NETWORKS,
+        [
+            ("target_update_interval", {"target_update_interval": -1}),
+            ("learning_starts", {"learning_starts": -1}),
+            ("max_grad_norm", {"max_grad_norm": -1.0}),
+        ],
+    ),
+    *each(
+        [*WITH_MULTIPLIERS, "Projection"], [("stats_window_size", {"stages": lambda: Stages(stats_window_size=0.0)})]
+    ),
 ]
 
 
@@ -342,8 +360,3 @@ RANGES = [
 def test_numbers_where_they_make_no_sense(name, what, settings):
     with pytest.raises(lexrl.InputError, match=rf"(?i)\b{what}"):
         planned(name, **{key: value() if callable(value) else value for key, value in settings.items()})
-
-
-@pytest.mark.parametrize("name", ["LA2C", "LPPO"])
-def test_differential_values_have_no_level(name):
-    said(name, "limit averages", 'use level="episodes"', average=True, return_estimate="critic")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl.networks import Optimiser
 from lexrl.types import Discrete, Spec, Transition
 
 STATES, ACTIONS, M, BATCH = 7, 4, 3, 16
@@ -46,7 +45,8 @@ def test_one_step_towards_the_target(double, seed):
         use_bias=False,
         learning_rate=0.5,
         double_q=double,
-        optimiser=Optimiser("sgd", longest=0.0),
+        optimizer="sgd",
+        max_grad_norm=0.0,
         return_scale=10.0,
     )
     own, older = rng.uniform(-1, 1, (2, STATES, M, ACTIONS)).astype(np.float32)

@@ -19,12 +19,11 @@ import lexrl
 from lexrl import networks
 from lexrl.algorithms import a2c, lppo, ppo
 from lexrl.algorithms import actor_critic as ac
-from lexrl.networks import Optimiser
 from lexrl.types import Box, Discrete, Spec, Transition
 
 B, M = 12, 3
 BONUS = 0.3
-PLAIN = Optimiser("sgd", longest=0.0)
+PLAIN = {"optimizer": "sgd", "max_grad_norm": 0.0}
 KEY = jax.random.key(0)
 
 
@@ -49,7 +48,7 @@ SPECS = {
 def evidence(kind):
     """An actor far from uniform, rows from another policy near it, and advantages; all in float64."""
     rng, spec = np.random.default_rng(7), SPECS[kind]
-    networks = lexrl.Networks(hidden_sizes=(3,), optimiser=PLAIN)
+    networks = lexrl.Networks(hidden_sizes=(3,), **PLAIN)
     learner = ac.init_agent(networks, spec, KEY, 1)
     random = lambda scale: lambda leaf: jnp.asarray(scale * rng.normal(size=leaf.shape))  # noqa: E731
     actor = jax.tree.map(random(0.5), learner.actor)
@@ -297,7 +296,7 @@ class TestPolicyGradient:
     @pytest.mark.parametrize("objective", [0, 1])
     def test_a2c(self, objective):
         actor, seen = self.evidence()
-        networks = lexrl.Networks(hidden_sizes=(), use_bias=False, optimiser=PLAIN)
+        networks = lexrl.Networks(hidden_sizes=(), use_bias=False, **PLAIN)
         learner = ac.init_agent(networks, Spec(Discrete(3), Discrete(2), ("a", "b"), 10), KEY, 1)
         learner = learner._replace(actor=actor, num_updates=jnp.int32(1))
         settings = lexrl.A2C(learning_rate=1.0, networks=networks)
@@ -390,7 +389,7 @@ def along(mine, theirs):
     return mine @ theirs / np.linalg.norm(mine) / np.linalg.norm(theirs)
 
 
-TABLES = lexrl.Networks(hidden_sizes=(), use_bias=False, optimiser=PLAIN)
+TABLES = lexrl.Networks(hidden_sizes=(), use_bias=False, **PLAIN)
 SHARED = {"num_envs": 4**LENGTH, "num_steps": LENGTH, "learning_rate": 1.0, "networks": TABLES, "gae_lambda": 1.0}
 ONCE = {"num_epochs": 1, "num_minibatches": 1}
 LEARNERS = {

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl.networks import Optimiser
 from lexrl.types import Discrete, Spec, Transition
 
 # Short episodes: many ends, of both kinds, in few steps.
@@ -127,9 +126,9 @@ def test_the_same_numbers(ordinary, lexicographic, world):
 # An objective that is there twice. Tables, so that the objectives' numbers are apart; rollouts at random.
 
 S, A, T, N = 5, 3, 4, 6
-PLAIN = Optimiser("sgd", longest=0.0)
+PLAIN = {"optimizer": "sgd", "max_grad_norm": 0.0}
 KEY = jax.random.key(1)
-TABLES = lexrl.Networks(hidden_sizes=(), use_bias=False, optimiser=PLAIN)
+TABLES = lexrl.Networks(hidden_sizes=(), use_bias=False, **PLAIN)
 
 
 def spec(objectives):
@@ -168,7 +167,7 @@ TABLE_DQN = {
     "hidden_sizes": (),
     "use_bias": False,
     "learning_rate": 0.1,
-    "optimiser": PLAIN,
+    **PLAIN,
     "gamma": 0.9,
     "target_update_interval": 3 * N * T // 2,
 }

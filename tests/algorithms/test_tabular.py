@@ -1,4 +1,4 @@
-"""The four update rules: numbers worked out by hand, and an independent learner written with dicts and sets."""
+"""The four tabular algorithms: numbers worked out by hand, and an independent version written with dicts and sets."""
 
 import itertools
 import math
@@ -11,14 +11,51 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import distributions
+from lexrl import catalog, distributions
+from lexrl.algorithms import sarsa
 from lexrl.errors import InputError
 from lexrl.schedules import Constant, Power, glie
 from lexrl.tolerance import Absolute, Adaptive, Relative
 from lexrl.types import Box, Discrete, Spec, Transition
 
-RULES = ("q-learning", "sarsa", "expected-sarsa", "double-q")
+RULES = {
+    "q-learning": lexrl.QLearning,
+    "sarsa": lexrl.Sarsa,
+    "expected-sarsa": lexrl.ExpectedSarsa,
+    "double-q": lexrl.DoubleQLearning,
+}
+MAXIMIZING = ("q-learning", "double-q")
 KEY = jax.random.key(0)
+
+
+def make(rule, *given, update_tolerance=None, **settings):
+    """The algorithm of a name. Only those that maximize over the successor's actions have a tolerance for it."""
+    own = {"update_tolerance": update_tolerance} if rule in MAXIMIZING else {}
+    return RULES[rule](*given, **settings, **own)
+
+
+def table_of(state):
+    return state.table if isinstance(state, sarsa.State) else state
+
+
+def tables(state):
+    """`[C, S, M, A]`: C is 2 for double-q, else 1."""
+    q = table_of(state).q
+    return q if q.ndim == 4 else q[None]
+
+
+def visits_of(state):
+    """`[C, S, A]`"""
+    counts = table_of(state).visits
+    return counts if counts.ndim == 3 else counts[None]
+
+
+def replaced(state, **changes):
+    """The state with other arrays, where `q` and `visits` have the axis C."""
+    one = tables(state).shape[0] == 1
+    changes = {name: leaf[0] if one and name in ("q", "visits") else leaf for name, leaf in changes.items()}
+    table = table_of(state)._replace(**changes)
+    return state._replace(table=table) if isinstance(state, sarsa.State) else table
 
 
 def spec(states, actions, objectives):
@@ -58,19 +95,19 @@ SETTINGS = {"gamma": (0.5, 0.9), "alpha": 0.5, "tolerance": 0.5}
 
 def by_hand(rule, exploration=0.0, **settings):
     """A learner with the tables above."""
-    algorithm = lexrl.Tabular(rule, exploration=lexrl.EpsilonGreedy(exploration), **(SETTINGS | settings))
-    tables = [[HERE, THERE], [HERE, OTHER]][: 2 if rule == "double-q" else 1]
-    return algorithm, algorithm.init(spec(2, 3, 2), KEY)._replace(q=jnp.array(tables))
+    algorithm = make(rule, exploration=lexrl.EpsilonGreedy(exploration), **(SETTINGS | settings))
+    values = [[HERE, THERE], [HERE, OTHER]][: 2 if rule == "double-q" else 1]
+    return algorithm, replaced(algorithm.init(spec(2, 3, 2), KEY), q=jnp.array(values))
 
 
 def assert_moved(state, to, table=0):
     """Only the values of (0, 2) in one table have changed, and only that pair was counted."""
-    expected = np.array([[HERE, THERE], [HERE, OTHER]][: len(state.q)])
+    expected = np.array([[HERE, THERE], [HERE, OTHER]][: len(tables(state))])
     expected[table, 0, :, 2] = to
-    np.testing.assert_allclose(state.q, expected, rtol=1e-6)
-    visits = np.zeros(state.visits.shape)
+    np.testing.assert_allclose(tables(state), expected, rtol=1e-6)
+    visits = np.zeros(visits_of(state).shape)
     visits[table, 0, 2] = 1
-    np.testing.assert_array_equal(state.visits, visits)
+    np.testing.assert_array_equal(visits_of(state), visits)
 
 
 def test_q_learning_by_hand():
@@ -93,17 +130,17 @@ def test_each_objective_has_its_own_tolerance():
 def test_the_rate_follows_the_visits_to_the_pair():
     algorithm, state = by_hand("q-learning", alpha=Power(1.0))
     visits = jnp.array([[[100, 100, 3], [100, 100, 100]]])
-    after = update(algorithm, state._replace(visits=visits), MOVE)
+    after = update(algorithm, replaced(state, visits=visits), MOVE)
     # The fourth visit: a quarter of the way from (1, -1) to (3, 7.4).
-    np.testing.assert_allclose(after.q[0, 0, :, 2], (1.5, 1.1), rtol=1e-6)
-    np.testing.assert_array_equal(after.visits - visits, [[[0, 0, 1], [0, 0, 0]]])
+    np.testing.assert_allclose(tables(after)[0, 0, :, 2], (1.5, 1.1), rtol=1e-6)
+    np.testing.assert_array_equal(visits_of(after) - visits, [[[0, 0, 1], [0, 0, 0]]])
 
 
 def test_sarsa_by_hand_learns_once_it_knows_the_action_really_taken():
     algorithm, start = by_hand("sarsa")
     first = update(algorithm, start, MOVE)
-    np.testing.assert_array_equal(first.q, start.q)
-    assert not first.visits.any()
+    np.testing.assert_array_equal(tables(first), tables(start))
+    assert not visits_of(first).any()
     # Action 2 is inadmissible, but it is what was taken: boot = (1, 12), targets 1.5 and 12.8.
     assert_moved(update(algorithm, first, seen(1, 2, (9.0, 9.0), 0)), (1.25, 5.9))
     # Action 1: boot = (3.75, 6), targets 2.875 and 7.4.
@@ -123,7 +160,7 @@ def test_sarsa_by_hand_draws_the_missing_action_from_the_bandit():
     algorithm, start = by_hand("sarsa", exploration=1.0)
     waiting = update(algorithm, start, CUT_OFF)
     moved = [
-        np.round(update(algorithm, waiting, seen(0, 0, (9.0, 9.0), 0), key).q[0, 0, :, 2], 4).tolist()
+        np.round(tables(update(algorithm, waiting, seen(0, 0, (9.0, 9.0), 0), key))[0, 0, :, 2], 4).tolist()
         for key in jax.random.split(KEY, 40)
     ]
     np.testing.assert_allclose(sorted(map(list, set(map(tuple, moved)))), [(1.25, 5.9), (1.9375, 3.2), (2.0, 1.4)])
@@ -135,7 +172,10 @@ def test_expected_sarsa_by_hand():
 
 
 def test_expected_sarsa_takes_the_bandits_tolerance():
-    assert_moved(update(*by_hand("expected-sarsa", exploration=0.3, update_tolerance=100.0), MOVE), (1.875, 3.29))
+    with pytest.raises(TypeError):  # it has no other one for the update, and neither has SARSA
+        lexrl.ExpectedSarsa(update_tolerance=100.0)
+    with pytest.raises(TypeError):
+        lexrl.Sarsa(update_tolerance=100.0)
     # Tolerance 0: D_2 = {0}, pi = (0.8, 0.1, 0.1): boot = (3.675, 3.4); targets 2.8375 and 5.06.
     assert_moved(update(*by_hand("expected-sarsa", exploration=0.3, tolerance=0.0), MOVE), (1.91875, 2.03))
 
@@ -145,7 +185,7 @@ def test_double_q_by_hand():
     moved = set()
     for key in jax.random.split(KEY, 20):
         after = update(algorithm, start, MOVE, key)
-        if np.any(after.q[0] != start.q[0]):
+        if np.any(tables(after)[0] != tables(start)[0]):
             # A selects (0, 1) in its own sets, B evaluates: boot = (1, -3); targets 1.5 and -0.7.
             assert_moved(after, (1.25, -0.85), table=0)
             moved.add("A")
@@ -159,7 +199,7 @@ def test_double_q_by_hand():
 def test_the_coin_of_double_q_is_fair():
     algorithm, start = by_hand("double-q")
     n = 4000
-    coins = jax.jit(jax.vmap(lambda key: algorithm.update(start, MOVE, key)[0].visits))
+    coins = jax.jit(jax.vmap(lambda key: visits_of(algorithm.update(start, MOVE, key)[0])))
     visits = coins(jax.random.split(KEY, n))
     first = int(visits[:, 0].sum())
     assert abs(first - n / 2) < 4 * math.sqrt(n / 4)
@@ -181,7 +221,7 @@ def test_termination_stops_the_bootstrap(rule):
     after = update(algorithm, start, ENDED)
     if rule == "sarsa":
         after = update(algorithm, after, seen(1, 2, (9.0, 9.0), 0))
-    table = int(after.visits[-1].any()) if rule == "double-q" else 0
+    table = int(visits_of(after)[-1].any()) if rule == "double-q" else 0
     # Targets are the rewards: half the way from (1, -1) to (1, 2).
     assert_moved(after, (1.0, 0.5), table)
 
@@ -192,8 +232,8 @@ def test_running_out_of_time_does_not_stop_the_bootstrap(rule):
     states = [update(algorithm, start, rollout) for rollout in (MOVE, CUT_OFF)]
     if rule == "sarsa":
         states = [update(algorithm, state, seen(1, 1, (9.0, 9.0), 0)) for state in states]
-    np.testing.assert_array_equal(states[0].q, states[1].q)
-    assert np.any(states[0].q != start.q)
+    np.testing.assert_array_equal(tables(states[0]), tables(states[1]))
+    assert np.any(tables(states[0]) != tables(start))
 
 
 # The reference: one number at a time, no arrays.
@@ -304,27 +344,29 @@ BANDITS = {
 )
 def test_agrees_with_the_reference(rule, bandit):
     settings, plain = BANDITS[bandit]
-    algorithm = lexrl.Tabular(rule, GAMMA, Power(0.6), settings, tolerance=TAU_B, update_tolerance=TAU_Q)
+    algorithm = make(rule, GAMMA, Power(0.6), settings, tolerance=TAU_B, update_tolerance=TAU_Q)
     reference = Reference(rule, ACTIONS, GAMMA, lambda n: n**-0.6, plain, tau_b, tau_q)
     state = algorithm.init(spec(STATES, ACTIONS, 3), KEY)
-    copies, before, drawn = len(state.q), None, set()
+    copies, before, drawn = len(tables(state)), None, set()
     for time, step in enumerate(walk(1, 400, STATES, ACTIONS, 3)):
         after = update(algorithm, state, seen(*step), jax.random.fold_in(KEY, time))
         if rule == "sarsa":
             before, step = step, before
         if step is not None:
             s, a, reward, successor, discount, last = step
-            table = int(after.visits[-1].sum() > state.visits[-1].sum()) if rule == "double-q" else 0
+            table = int(visits_of(after)[-1].sum() > visits_of(state)[-1].sum()) if rule == "double-q" else 0
             next_action = before[1] if rule == "sarsa" else None
             if rule == "sarsa" and last and discount:
-                # Nobody acted there: read off what was drawn, and see that the bandit could have.
-                next_action = read_off(reference, s, a, reward, successor, np.asarray(after.q)[0, s, :, a])
+                # No action was taken there: read off what was drawn, and see that the bandit could have.
+                next_action = read_off(reference, s, a, reward, successor, np.asarray(tables(after))[0, s, :, a])
                 assert reference.chances(0, successor)[next_action] > 0
                 drawn.add(next_action)
             reference.learn(s, a, reward, successor, discount, table, next_action)
-        np.testing.assert_allclose(after.q, reference.table(copies, STATES), rtol=1e-4, atol=1e-4, err_msg=str(time))
+        np.testing.assert_allclose(
+            tables(after), reference.table(copies, STATES), rtol=1e-4, atol=1e-4, err_msg=str(time)
+        )
         state = after
-    assert int(state.visits.sum()) == sum(reference.visits.values()) >= 399
+    assert int(visits_of(state).sum()) == sum(reference.visits.values()) >= 399
     assert rule != "sarsa" or drawn == set(range(ACTIONS))
 
 
@@ -344,14 +386,14 @@ def read_off(reference, s, a, reward, successor, moved):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_greedy_sets_agree_with_the_reference(rule):
-    algorithm = lexrl.Tabular(rule, GAMMA, tolerance=TAU_B, update_tolerance=TAU_Q)
+    algorithm = make(rule, GAMMA, tolerance=TAU_B, update_tolerance=TAU_Q)
     reference = Reference(rule, ACTIONS, GAMMA, None, None, tau_b, tau_q)
     table = "mean" if rule == "double-q" else 0
     state = algorithm.init(spec(30, ACTIONS, 3), KEY)
-    q = np.round(np.random.default_rng(3).normal(size=state.q.shape), 1)
+    q = np.round(np.random.default_rng(3).normal(size=tables(state).shape), 1)
     for (c, s, i, a), value in np.ndenumerate(q):
         reference.q[c, s, i, a] = value
-    sets = np.asarray(algorithm.sets(state._replace(q=jnp.asarray(q, jnp.float32))))
+    sets = np.asarray(algorithm.sets(replaced(state, q=jnp.asarray(q, jnp.float32))))
     for s in range(30):
         for i, expected in enumerate(reference.sets(table, s, tau_b)[0]):
             assert set(np.flatnonzero(sets[s, i])) == expected
@@ -365,23 +407,24 @@ def test_one_objective_is_textbook_q_learning():
         for s, a, (reward,), successor, discount, last in walk(2, 300, STATES, ACTIONS, 1):
             state = update(algorithm, state, seen(s, a, [reward], successor, discount, last))
             q[s][a] += 0.2 * (reward + 0.9 * discount * max(q[successor]) - q[s][a])
-        np.testing.assert_allclose(state.q[0, :, 0], q, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(tables(state)[0, :, 0], q, rtol=1e-4, atol=1e-5)
     # Without tolerance and ties the greedy policy is the argmax.
     for s in range(STATES):
-        chances = lexrl.gabor().probabilities(state, jnp.int32(s), greedy=True)
+        chances = lexrl.QLearning(tolerance=0.0).probabilities(state, jnp.int32(s), greedy=True)
         np.testing.assert_array_equal(chances, np.eye(ACTIONS)[np.argmax(q[s])])
 
 
 def test_gabor_is_q_learning_without_tolerance():
-    assert eqx.tree_equal(lexrl.gabor(gamma=0.5), lexrl.QLearning(gamma=0.5, tolerance=0.0))
+    gabor = catalog.ALGORITHMS["gabor"]
+    assert eqx.tree_equal(gabor.make(gamma=0.5), lexrl.QLearning(gamma=0.5, tolerance=0.0))
     # 4 against 3.75 is a difference now: only action 0 is left to objective 2.
-    algorithm = lexrl.gabor(gamma=(0.5, 0.9), alpha=0.5)
+    algorithm = gabor.make(gamma=(0.5, 0.9), alpha=0.5)
     assert_moved(update(algorithm, by_hand("q-learning")[1], MOVE), (2.0, 1.4))
 
 
 @pytest.mark.parametrize("rule", ["q-learning", "sarsa", "expected-sarsa"])
 def test_a_rollout_is_learned_in_the_order_it_came(rule):
-    algorithm = lexrl.Tabular(rule, GAMMA, Power(0.6), BANDITS["epsilon"][0], tolerance=TAU_B, update_tolerance=TAU_Q)
+    algorithm = make(rule, GAMMA, Power(0.6), BANDITS["epsilon"][0], tolerance=TAU_B, update_tolerance=TAU_Q)
     steps = [seen(*step[:4], step[4], step[4] == 0) for step in walk(5, 6, 2, ACTIONS, 3)]
     one_by_one = algorithm.init(spec(2, ACTIONS, 3), KEY)
     for step in steps:
@@ -389,7 +432,7 @@ def test_a_rollout_is_learned_in_the_order_it_came(rule):
     rollout = jax.tree.map(lambda *leaves: jnp.concatenate(leaves).reshape(3, 2, *leaves[0].shape[2:]), *steps)
     at_once, metrics = algorithm.update(algorithm.init(spec(2, ACTIONS, 3), KEY), rollout, KEY)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), at_once, one_by_one)
-    assert int(at_once.time) == 6
+    assert int(table_of(at_once).num_updates) == 6
     assert metrics["td_error"].shape == (3,)
     assert metrics["num_admissible"].shape == ()
 
@@ -407,7 +450,7 @@ def draws(algorithm, state, n, **how):
 def test_without_exploration_only_admissible_actions_are_drawn(rule):
     # D_M = {0, 1}, evenly.
     algorithm, state = by_hand(rule, tolerance=(0.5, 5.0))
-    state = state._replace(q=jnp.broadcast_to(state.q[0], state.q.shape))
+    state = replaced(state, q=jnp.broadcast_to(tables(state)[0], tables(state).shape))
     explorer = by_hand(rule, exploration=1.0, tolerance=(0.5, 5.0))[0]
     for counts in (draws(algorithm, state, 2000), draws(explorer, state, 2000, greedy=True)):
         assert counts[2] == 0
@@ -418,7 +461,7 @@ def test_without_exploration_only_admissible_actions_are_drawn(rule):
 def test_exploration_follows_the_visits_to_the_state():
     # The fourth visit to state 1, all actions counted: epsilon is 2 / 4, and p = (1 / 6, 4 / 6, 1 / 6).
     algorithm, state = by_hand("q-learning", exploration=glie(2.0))
-    state = state._replace(visits=jnp.array([[[50, 50, 50], [1, 0, 2]]]))
+    state = replaced(state, visits=jnp.array([[[50, 50, 50], [1, 0, 2]]]))
     np.testing.assert_allclose(draws(algorithm, state, 4000) / 4000, [1 / 6, 4 / 6, 1 / 6], atol=0.03)
 
 
@@ -453,11 +496,11 @@ def test_a_scheduled_tolerance_counts_updates():
     # 4 against 3.75 in state 1: 1 / t lets both in up to the fourth update.
     algorithm, state = by_hand("q-learning", tolerance=Absolute(1.0) * Power(1.0))
     for time, both in ((0, True), (3, True), (4, False)):
-        now = state._replace(time=jnp.int32(time))
+        now = state._replace(num_updates=jnp.int32(time))
         np.testing.assert_array_equal(algorithm.sets(now)[1, 1], [True, both, False])
         # The update looks at the same sets: objective 2 has 6 left if both are in, else 2.
-        np.testing.assert_allclose(update(algorithm, now, MOVE).q[0, 0, :, 2], (2.0, 3.2 if both else 1.4), rtol=1e-6)
-        assert int(update(algorithm, now, MOVE).time) == time + 1
+        np.testing.assert_allclose(update(algorithm, now, MOVE).q[0, :, 2], (2.0, 3.2 if both else 1.4), rtol=1e-6)
+        assert int(update(algorithm, now, MOVE).num_updates) == time + 1
 
 
 def test_the_variance_of_the_estimates_by_hand():
@@ -510,7 +553,7 @@ def test_variances_are_kept_where_a_tolerance_asks(settings, kept):
 
 def test_a_table_needs_numbered_observations_and_actions():
     for observation, action in ((Box((3,)), Discrete(2)), (Discrete(3), Box((1,)))):
-        with pytest.raises(InputError, match="numbered observations and actions"):
+        with pytest.raises(InputError, match="discrete observations and actions"):
             lexrl.QLearning().init(Spec(observation, action, ("a",), 10), KEY)
 
 
@@ -534,4 +577,4 @@ def test_first_values():
     assert state.q.shape == (2, 4, 2, 3)
     np.testing.assert_array_equal(state.q[:, :, 0], 1.0)
     np.testing.assert_array_equal(state.q[:, :, 1], -2.0)
-    assert lexrl.QLearning(alpha=Constant(0.5)).init(spec(4, 3, 2), KEY).q.shape == (1, 4, 2, 3)
+    assert lexrl.QLearning(alpha=Constant(0.5)).init(spec(4, 3, 2), KEY).q.shape == (4, 2, 3)

@@ -2,48 +2,34 @@
 
 import subprocess
 import sys
-from typing import Literal
 
-import equinox as eqx
 import pytest
-import tyro
 
-from lexrl.algorithms.validation import require_choices
+from lexrl.algorithms.validation import require_choice
 from lexrl.errors import InputError
-
-
-class Inner(eqx.Module):
-    method: Literal["adam", "sgd"] = "adam"
-
-
-class Settings(eqx.Module):
-    return_estimate: Literal["episodes", "critic"] = "episodes"
-    rule: tyro.conf.Suppress[Literal["a", "b", "c"]] = "a"
-    size: int = 3
-    inner: Inner = Inner()
 
 
 class TestChoices:
     @pytest.mark.parametrize("estimate", ["episodes", "critic"])
-    @pytest.mark.parametrize("method", ["adam", "sgd"])
-    def test_those_that_are_listed(self, estimate, method):
-        require_choices(Settings(return_estimate=estimate, inner=Inner(method)))
+    @pytest.mark.parametrize("surrogate", ["episodes", "critic"])
+    def test_those_that_are_listed(self, estimate, surrogate):
+        require_choice(("episodes", "critic"), return_estimate=estimate, surrogate=surrogate)
 
     @pytest.mark.parametrize(
-        ("settings", "sentence"),
+        ("given", "sentence"),
         [
             (
-                Settings(return_estimate="critics"),
+                {"return_estimate": "critics"},
                 "return_estimate is 'critics'; it must be one of 'episodes', 'critic'.",
             ),
-            (Settings(return_estimate=None), "return_estimate is None; it must be one of 'episodes', 'critic'."),
-            (Settings(rule="d"), "rule is 'd'; it must be one of 'a', 'b', 'c'."),
-            (Settings(inner=Inner("rms")), "method is 'rms'; it must be one of 'adam', 'sgd'."),
+            ({"return_estimate": None}, "return_estimate is None; it must be one of 'episodes', 'critic'."),
+            ({"first": "critic", "second": "d"}, "second is 'd'; it must be one of 'episodes', 'critic'."),
+            ({"first": "rms", "second": "critic"}, "first is 'rms'; it must be one of 'episodes', 'critic'."),
         ],
     )
-    def test_others(self, settings, sentence):
+    def test_others(self, given, sentence):
         with pytest.raises(InputError) as error:
-            require_choices(settings)
+            require_choice(("episodes", "critic"), **given)
         assert str(error.value) == sentence
 
 
@@ -52,12 +38,14 @@ def test_algorithms_check_their_own():
     program = """
 import lexrl
 for make in (
-    lambda: lexrl.Tabular(rule="no"),
+    lambda: lexrl.QLearning(exploration="no"),
     lambda: lexrl.PPO(surrogate="no"),
-    lambda: lexrl.LPPO(level="no"),
-    lambda: lexrl.LA2C(level="no"),
+    lambda: lexrl.LPPO(return_estimate="no"),
+    lambda: lexrl.LA2C(return_estimate="no"),
     lambda: lexrl.A2C(networks=lexrl.Networks(activation="no")),
-    lambda: lexrl.Projection(networks=lexrl.Networks(optimiser=lexrl.Optimiser(method="no"))),
+    lambda: lexrl.Projection(networks=lexrl.Networks(optimizer="no")),
+    lambda: lexrl.DQN(activation="no"),
+    lambda: lexrl.LDQN(optimizer="no"),
 ):
     try:
         make()
@@ -66,7 +54,10 @@ for make in (
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     said = [
-        f"{name} is 'no'"
-        for name in ("rule", "surrogate", "return_estimate", "return_estimate", "activation", "method")
+        "The exploration 'no' cannot be read",
+        *(f"{name} is 'no'" for name in ("surrogate", "return_estimate", "return_estimate", "activation")),
+        "The optimizer 'no' is not known",
+        "activation is 'no'",
+        "The optimizer 'no' is not known",
     ]
     assert done.stdout.splitlines() == said, done.stderr

@@ -104,8 +104,8 @@ METRICS = {
     "LA2C": STEPS | PRICES,
     "LDQN": FITS | {"num_admissible": True},
     **dict.fromkeys(VARIANTS, STEPS | PRICES),
-    "Projection": {"return_estimate": True, "threshold": True, "gradient_weight": True, "converged": True, "entropy": False,
-                   "value_loss": True, "approx_kl": False},
+    "Projection": {"return_estimate": True, "threshold": True, "gradient_weight": True, "converged": True,
+                   "entropy": False, "value_loss": True, "approx_kl": False},
     "RCPO": STEPS | LIMITED,
     "PPOLagrangian": STEPS | LIMITED,
     "VaRAC": STEPS | LIMITED,
@@ -342,10 +342,11 @@ VALUES: dict = {
     "return_scale": (10.0, 3.0),
     "eta": (Power(0.9), Power(0.1, 0.01)),
     "kappa": (0.1, 5.0),
+    "max_grad_norm": (0.0, 0.01),
 }
 OWN = {"ApproPO": 4, "SingleObjective": 0}
 """How many values there are for those whose other settings are inside another algorithm; else 7 or more."""
-IDLE = ("tolerance", "kl_target", "epsilon", "clip_range")
+IDLE = ("tolerance", "kl_target", "epsilon", "clip_range", "max_grad_norm")
 """What need not show in a state after an update: nothing has converged, the ratio is near 1, act alone uses it."""
 
 
@@ -388,6 +389,8 @@ SIZES = {
     "hidden_sizes": (5,),
     "activation": "tanh",
     "use_bias": False,
+    "double_q": True,
+    "optimizer": "sgd",
     "surrogate": "kl_penalty",
     "return_estimate": "critic",
     "discounted_states": True,
@@ -410,8 +413,7 @@ INSIDE = {
     "lagrangian": "every number of it is tried as a leaf",
     "target_set": "tests of ApproPO",
     "oracle": "an algorithm",
-    "double_q": "test_double",
-    "optimiser": "every number of it is tried as a leaf",
+    "network": "tests of custom networks",
 }
 """Settings that are neither a plain number nor a size, and why they are not tried here."""
 OWN_SIZES = {"LPPOAverageReward": {"return_estimate": "surrogate"}}

@@ -126,3 +126,10 @@ def test_a_run_wraps_its_world_once():
         plan(lexrl.RCPO(), chain([0, 1]), "max reward > min cost", seeds=1, total_timesteps=100).env,
         CostAwareObservation,
     )
+
+
+def test_the_environments_own_observation():
+    table = CostAwareObservation.wrap(lexrl.GridNav.generate(4), as_limits("cost <= 2"))
+    np.testing.assert_array_equal(table.inner_observation(table.reset(KEY)[1]), table.env.reset(KEY)[1])
+    vector = CostAwareObservation.wrap(lexrl.CartSafe(), as_limits("cost <= 2"))
+    np.testing.assert_array_equal(vector.inner_observation(vector.reset(KEY)[1]), vector.env.reset(KEY)[1])

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 import lexrl
 from lexrl.envs import GymEnv, GymVectorEnv
 from lexrl.momdp import from_outcomes
-from lexrl.networks import Optimiser
 from lexrl.types import Box, Discrete, EnvSpec
 
 mo = pytest.importorskip("mo_gymnasium")
@@ -123,7 +122,8 @@ TABLE = {
     "gradient_steps": 32,
     "target_update_interval": 80,
     "buffer_size": 65_536,
-    "optimiser": Optimiser("sgd", longest=0.0),
+    "optimizer": "sgd",
+    "max_grad_norm": 0.0,
 }
 """A linear network over numbered states is a table, learned by gradients from a replay. The steps are plain: Adam goes
 on pushing a row long after it was seen. At each step a row learns the rate times its share of the replay, so that the
@@ -150,7 +150,7 @@ POLICIES = {
             **POLICY,
             learning_rate="0.03 to 0.005 in 600",
             ent_coef="1 to 0.001 in 600",
-            dual=lexrl.Dual(beta=1.0, eta=1.0),
+            multipliers=lexrl.Multipliers(beta=1.0, eta=1.0),
         ),
         1_500_000,
     ),
@@ -160,7 +160,7 @@ POLICIES = {
             **POLICY,
             learning_rate="0.05 to 0.01 in 2500",
             ent_coef="3 to 0.1 in 2500",
-            dual=lexrl.Dual(beta=(1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)),
+            multipliers=lexrl.Multipliers(beta=(1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)),
         ),
         5_200_000,
     ),

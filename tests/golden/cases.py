@@ -17,7 +17,7 @@ import jaxlib
 import numpy as np
 
 import lexrl
-from lexrl import Multipliers, Networks, Optimiser, PIDLagrangian, Stages
+from lexrl import Multipliers, Networks, PIDLagrangian, Stages
 from lexrl.constraints import as_limits
 from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.loops import compiled, host
@@ -31,9 +31,9 @@ Q_TABLE = {
     "q_table": "q",
     "visits": "visits",
     "q_variance": "variance",
-    "pending_transition": "pending",
-    "num_updates": "time",
+    "num_updates": "num_updates",
 }
+SARSA = {name: f"table.{place}" for name, place in Q_TABLE.items()} | {"pending_transition": "pending"}
 Q_NETWORK = {
     "q_network": "net",
     "target_network": "target",
@@ -87,12 +87,12 @@ APPROPO = {name: f"oracle.{place}" for name, place in Q_NETWORK.items()} | {
     "undiscounted_return": "episode_tracker.earned",
     "return_total": "total",
     "num_episodes": "episodes",
-    "num_direction_updates": "turns",
+    "num_direction_updates": "num_direction_updates",
     "mixture_return": "average",
     "mixture": "mixture",
     "mixture_index": "playing",
 }
-RANDOM = {"probabilities": "chances", "action_low": "low", "action_high": "high"}
+RANDOM = {"probabilities": "probabilities", "action_low": "low", "action_high": "high"}
 ONLY_PPO = {name: f"agent.{place}" for name, place in (ACTOR_CRITIC | PENALTY).items()} | {"column": "column"}
 
 # The same for what the training loop carries from update to update.
@@ -129,8 +129,7 @@ def car() -> Any:
 
 def tabular(rule: Callable[..., Any] = lexrl.QLearning, **changes: Any) -> Any:
     settings: dict[str, Any] = {"alpha": "n^-0.6", "exploration": "epsilon 0.3", "initial_q": 0.5, "gamma": 0.9}
-    tolerance = {} if rule is lexrl.gabor else {"tolerance": 0.05}
-    return rule(**(settings | tolerance | changes))
+    return rule(**(settings | {"tolerance": 0.05} | changes))
 
 
 def networks(**changes: Any) -> Networks:
@@ -204,7 +203,7 @@ class Case(NamedTuple):
 
     @property
     def updates(self) -> int:
-        return 200 if self.groups is Q_TABLE else 5
+        return 200 if self.groups in (Q_TABLE, SARSA) else 5
 
 
 COMPILED = ("compiled",)
@@ -221,13 +220,13 @@ def cases() -> dict[str, Case]:
 def _tabular() -> Iterator[tuple[str, Case]]:
     rules = {
         "q-learning": lexrl.QLearning,
-        "sarsa": lexrl.Sarsa,
         "expected-sarsa": lexrl.ExpectedSarsa,
         "double-q": lexrl.DoubleQLearning,
-        "gabor": lexrl.gabor,
     }
     for name, rule in rules.items():
         yield name, Case(tabular(rule), Q_TABLE)
+    yield "sarsa", Case(tabular(lexrl.Sarsa), SARSA)
+    yield "gabor", Case(tabular(tolerance=0.0), Q_TABLE)
     variants = {
         "adaptive tolerance": tabular(tolerance=Adaptive(0.5, 0.01)),
         "softmax": tabular(exploration="softmax n^-0.3"),
@@ -278,7 +277,7 @@ def _actor_critics() -> Iterator[tuple[str, Case]]:
         "LPPO, estimates by the critic",
         Case(lppo(return_estimate="critic"), LPPO_STATE, order=falling, loops=COMPILED),
     )
-    plain = networks(optimiser=Optimiser(method="sgd"))
+    plain = networks(optimizer="sgd")
     variants = {
         "average": average_reward(la2c, lexrl.LA2CAverageReward),
         "as in the theory": la2c(

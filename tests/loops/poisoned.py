@@ -1,4 +1,4 @@
-"""A world that goes bad."""
+"""An environment that goes bad."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from lexrl.types import Step
 
 
 class Poisoned(eqx.Module):
-    """A world that pays `poison` from a given step of an episode on, one for each signal."""
+    """An environment that pays `poison` from a given step of an episode on, one for each signal."""
 
     inner: Any
     since: Any

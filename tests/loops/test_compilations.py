@@ -18,17 +18,19 @@ ORDER = parse("min cost > max reward")
 SEEDS = (3, 7, 5)
 
 
-def world(**changes):
+def make_env(**changes):
     return lexrl.GridNav.generate(4, **({"map_seed": 1, "slip_probability": 0.3, "max_episode_steps": 12} | changes))
 
 
-def learner(epsilon=0.3, **changes):
+def make_algorithm(epsilon=0.3, **changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(epsilon), "initial_q": 0.5}
     return lexrl.QLearning(**(given | changes))
 
 
 def trained(algorithm=None, env=None, order=ORDER, seeds=SEEDS, steps=40, num_log_points=2):
-    *_, end = compiled_run(algorithm or learner(), env or world(), order, seeds, steps, num_log_points=num_log_points)
+    *_, end = compiled_run(
+        algorithm or make_algorithm(), env or make_env(), order, seeds, steps, num_log_points=num_log_points
+    )
     return end
 
 
@@ -42,17 +44,19 @@ def _warm():
 
 
 VALUES = {
-    "tolerance": [{"algorithm": learner(tolerance=tau)} for tau in (0.0, 0.01, 3, "0.5", Absolute(1e9))],
-    "learning rate": [{"algorithm": learner(alpha=alpha)} for alpha in (0.0, 0.01, 1, "0.3")],
-    "epsilon": [{"algorithm": learner(epsilon)} for epsilon in (0.0, 0.05, 1)],
-    "gamma": [{"algorithm": learner(gamma=gamma)} for gamma in (0.0, 0.5, 0.999, 1.0)],
-    "initial value": [{"algorithm": learner(initial_q=first)} for first in (0.0, -7.5, 1e6)],
-    "slip_probability": [{"env": world(slip_probability=slip)} for slip in (0.0, 0.25, 1.0)],
-    "rewards": [{"env": world(goal_reward=goal, step_reward=step)} for goal in (1.0, 1000.0) for step in (-1.0, 0.5)],
-    "map": [{"env": world(map_seed=seed, obstacle_density=density)} for seed in range(3) for density in (0.0, 1.0)],
+    "tolerance": [{"algorithm": make_algorithm(tolerance=tau)} for tau in (0.0, 0.01, 3, "0.5", Absolute(1e9))],
+    "learning rate": [{"algorithm": make_algorithm(alpha=alpha)} for alpha in (0.0, 0.01, 1, "0.3")],
+    "epsilon": [{"algorithm": make_algorithm(epsilon)} for epsilon in (0.0, 0.05, 1)],
+    "gamma": [{"algorithm": make_algorithm(gamma=gamma)} for gamma in (0.0, 0.5, 0.999, 1.0)],
+    "initial value": [{"algorithm": make_algorithm(initial_q=first)} for first in (0.0, -7.5, 1e6)],
+    "slip_probability": [{"env": make_env(slip_probability=slip)} for slip in (0.0, 0.25, 1.0)],
+    "rewards": [
+        {"env": make_env(goal_reward=goal, step_reward=step)} for goal in (1.0, 1000.0) for step in (-1.0, 0.5)
+    ],
+    "map": [{"env": make_env(map_seed=seed, obstacle_density=density)} for seed in range(3) for density in (0.0, 1.0)],
     "seeds": [{"seeds": seeds} for seeds in ((0, 1, 2), (9, 9, 9), (2**32 - 1, 0, 77))],
     "num_log_points": [{"steps": steps, "num_log_points": chunks} for steps in (1, 2, 61) for chunks in (1, 3, 1000)],
-    "many at once": [{"algorithm": [learner(0.1 * i, gamma=0.3 * i, tolerance=1.0 * i) for i in range(3)]}],
+    "many at once": [{"algorithm": [make_algorithm(0.1 * i, gamma=0.3 * i, tolerance=1.0 * i) for i in range(3)]}],
 }
 
 
@@ -74,17 +78,17 @@ def test_values_reach_the_program():
 def test_structure_compiles_once():
     """And so the counter counts."""
     _, before = programs()
-    trained(learner(tolerance=(Relative(0.1), Absolute(0.2)), gamma=(0.8, 0.9), alpha=Power(0.7)))
+    trained(make_algorithm(tolerance=(Relative(0.1), Absolute(0.2)), gamma=(0.8, 0.9), alpha=Power(0.7)))
     assert programs()[1] == before + 1
-    trained(learner(tolerance=(Relative(0.3), Absolute(0.0)), gamma=(0.1, 0.2), alpha=Power(1.0, 5.0)))
+    trained(make_algorithm(tolerance=(Relative(0.3), Absolute(0.0)), gamma=(0.1, 0.2), alpha=Power(1.0, 5.0)))
     assert programs()[1] == before + 1
 
 
-def test_noise_and_rewards_of_finite_worlds():
+def test_noise_and_rewards_of_finite_envs():
     def run(noise, seed):
         process = MOMDP.random(seed, 6, 3, 2, num_successors=3, episodic=True)
-        world = lexrl.FiniteEnv(process, reward_noise=noise, max_episode_steps=6)
-        trained(env=world, order=parse("max signal_2 > min signal_1"), seeds=range(30))
+        env = lexrl.FiniteEnv(process, reward_noise=noise, max_episode_steps=6)
+        trained(env=env, order=parse("max signal_2 > min signal_1"), seeds=range(30))
 
     run(0.1, 2)
     before = programs()
@@ -93,33 +97,33 @@ def test_noise_and_rewards_of_finite_worlds():
     assert programs() == before
 
 
-def test_a_world_each_compiles_once():
+def test_a_env_each_compiles_once():
     def each(*slips):
-        return per_seed([world(map_seed=i, slip_probability=slip) for i, slip in enumerate(slips)])
+        return per_seed([make_env(map_seed=i, slip_probability=slip) for i, slip in enumerate(slips)])
 
     trained(env=each(0.1, 0.2, 0.3))
     before = programs()
-    trained(env=each(0.0, 0.7, 1.0), algorithm=[learner(gamma=0.2 * i) for i in range(3)])
+    trained(env=each(0.0, 0.7, 1.0), algorithm=[make_algorithm(gamma=0.2 * i) for i in range(3)])
     assert programs() == before
 
 
 def test_evaluation():
-    population = make_population(learner(), world(), ORDER, SEEDS)
-    learners = compiled.start(population).agent
-    evaluation.evaluate(population, learners, episodes=50)
+    population = make_population(make_algorithm(), make_env(), ORDER, SEEDS)
+    agents = compiled.start(population).agent
+    evaluation.evaluate(population, agents, episodes=50)
     before = evaluation._play._cache_size()
     for gamma in (0.0, 0.9, 1.0, (0.3, 0.4)):
-        evaluation.evaluate(population, learners, episodes=50, gamma=gamma)
+        evaluation.evaluate(population, agents, episodes=50, gamma=gamma)
     assert evaluation._play._cache_size() == before
-    evaluation.evaluate(population, learners, episodes=51)
+    evaluation.evaluate(population, agents, episodes=51)
     assert evaluation._play._cache_size() == before + 1
 
 
 def test_a_list_of_algorithms_is_each_of_them_alone():
     each = [
-        learner(0.1, tolerance=0.0, gamma=0.9, alpha=0.5),
-        learner(0.9, tolerance=5.0, gamma=0.5, initial_q=20.0),
-        learner(0.3),
+        make_algorithm(0.1, tolerance=0.0, gamma=0.9, alpha=0.5),
+        make_algorithm(0.9, tolerance=5.0, gamma=0.5, initial_q=20.0),
+        make_algorithm(0.3),
     ]
     together = trained(each, seeds=(5, 5, 8), steps=300)
     tables = []

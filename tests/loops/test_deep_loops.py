@@ -1,8 +1,8 @@
-"""Network learners in the loops: the same seed gives the same numbers bit for bit, however it is run; and a seed that
+"""Network algorithms in the loops: the same seed gives the same numbers bit for bit, however it is run; and a seed that
 meets NaN or infinity stops, says where, and leaves the others alone.
 
-Programs are few, since compiling is what costs: for every learner a crowd of three seeds on all devices, each with a
-world of its own (clean, or poisoned from some step on), one seed alone, and the host loop.
+Programs are few, since compiling is what costs: each algorithm has a population of three seeds on all devices,
+each with its own environment (clean, or poisoned from some step on), one seed alone, and the host loop.
 """
 
 import dataclasses
@@ -22,12 +22,12 @@ from loops import compiled_run, host_run
 
 CART, ORDER = lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=50), parse("min cost > max reward")
 NETWORKS = lexrl.Networks(hidden_sizes=(8,))
-EAGER = lexrl.Dual(stats_window_size=5.0, patience=8.0)
-LEARNERS = {
+EAGER = lexrl.Stages(stats_window_size=5.0, patience=8.0)
+ALGORITHMS = {
     "LPPO": lexrl.LPPO(
-        networks=NETWORKS, num_envs=4, num_steps=16, num_minibatches=2, num_epochs=2, learning_rate=0.01, dual=EAGER
+        networks=NETWORKS, num_envs=4, num_steps=16, num_minibatches=2, num_epochs=2, learning_rate=0.01, stages=EAGER
     ),
-    "LA2C": lexrl.LA2C(networks=NETWORKS, num_envs=4, num_steps=8, learning_rate=0.01, dual=EAGER),
+    "LA2C": lexrl.LA2C(networks=NETWORKS, num_envs=4, num_steps=8, learning_rate=0.01, stages=EAGER),
     "LDQN": lexrl.LDQN(
         hidden_sizes=(8,),
         num_envs=4,
@@ -44,12 +44,12 @@ STEPS = 960
 NEVER = 10**6
 
 
-def world(reward=NEVER, cost=NEVER, poison=float("nan")):
+def make_env(reward=NEVER, cost=NEVER, poison=float("nan")):
     return Poisoned(CART, np.array([reward, cost], np.int32), np.float32(poison))
 
 
-def crowd(algorithm, *, num_envs=None, seeds=SEEDS, steps=STEPS, num_log_points=5, devices=None):
-    given = per_seed(num_envs or [world()] * len(seeds))
+def train_members(algorithm, *, num_envs=None, seeds=SEEDS, steps=STEPS, num_log_points=5, devices=None):
+    given = per_seed(num_envs or [make_env()] * len(seeds))
     return list(compiled_run(algorithm, given, ORDER, seeds, steps, num_log_points=num_log_points, devices=devices))
 
 
@@ -70,28 +70,28 @@ def differ(one, other):
 
 
 class Case:
-    """A learner and its clean run."""
+    """A agent and its clean run."""
 
     def __init__(self, name):
-        self.name, self.algorithm = name, LEARNERS[name]
+        self.name, self.algorithm = name, ALGORITHMS[name]
         self.block = self.algorithm.num_envs * self.algorithm.num_steps
-        self.clean = crowd(self.algorithm)
+        self.clean = train_members(self.algorithm)
 
     @property
     def mine(self):
-        """What seed 3 carries at the end, without the state of its world."""
+        """What seed 3 carries at the end, without the state of its environment."""
         return member(self.clean[-1].train_states._replace(env_state=None), PLACE)
 
 
-@pytest.fixture(scope="module", params=LEARNERS)
+@pytest.fixture(scope="module", params=ALGORITHMS)
 def case(request):
     return Case(request.param)
 
 
 class TestTheSameNumbers:
     def test_the_run_has_something_to_show(self, case):
-        """Learners moved, seeds differ, episodes ended: else the tests below would prove little."""
-        population = make_population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
+        """Agents moved, seeds differ, episodes ended: else the tests below would prove little."""
+        population = make_population(case.algorithm, per_seed([make_env()] * 3), ORDER, SEEDS)
         begun, end = compiled.start(population), case.clean[-1]
         assert end.faults == {}
         assert differ(member(end.train_states.agent, 0), member(end.train_states.agent, 1))
@@ -104,11 +104,11 @@ class TestTheSameNumbers:
                 assert differ(after.target, after.net)
             else:
                 assert differ(before.agent.actor, after.agent.actor)
-                assert after.dual.seen >= 12
-        assert case.name == "LDQN" or np.asarray(end.train_states.agent.dual.settled)[:3].any()
+                assert after.stages.num_episodes >= 12
+        assert case.name == "LDQN" or np.asarray(end.train_states.agent.stages.converged)[:3].any()
 
     def test_stepped_from_python_alone(self, case):
-        """In company, on all devices, compiled; alone, on the host, in other chunks, in the bare world."""
+        """In company, on all devices, compiled; alone, on the host, in other chunks, in the bare environment."""
         *_, end = host_run(case.algorithm, CART, ORDER, [MINE], STEPS, num_log_points=2)
         same(case.mine, member(end.train_states._replace(env_state=None)))
 
@@ -122,7 +122,7 @@ class TestTheSameNumbers:
     @pytest.mark.slow
     @pytest.mark.skipif(len(jax.devices()) < 2, reason="this machine has one core, so there is one device")
     def test_on_one_device(self, case):
-        *_, end = crowd(case.algorithm, devices=jax.devices()[:1])
+        *_, end = train_members(case.algorithm, devices=jax.devices()[:1])
         assert len(end.train_states.iteration.sharding.device_set) == 1
         assert len(case.clean[-1].train_states.iteration.sharding.device_set) == 2
         for place in range(3):
@@ -130,19 +130,19 @@ class TestTheSameNumbers:
         jax.tree.map(np.testing.assert_array_equal, case.clean[-1].metrics, end.metrics)
 
     def test_beside_others(self, case):
-        *_, end = crowd(case.algorithm, seeds=(MINE, 77, 78))
+        *_, end = train_members(case.algorithm, seeds=(MINE, 77, 78))
         same(case.mine, member(end.train_states._replace(env_state=None), 0))
 
     @pytest.mark.parametrize("chunks", [1, 3, 1000])
     def test_cut_differently(self, case, chunks):
-        seen = crowd(case.algorithm, num_log_points=chunks)
+        seen = train_members(case.algorithm, num_log_points=chunks)
         assert len(seen) == min(chunks, -(-STEPS // case.block))
         for place in range(3):
             same(member(case.clean[-1].train_states, place), member(seen[-1].train_states, place))
 
     @pytest.mark.parametrize("stop", [1, 500, 959])
     def test_stopped_and_taken_up_again(self, case, stop):
-        population = make_population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
+        population = make_population(case.algorithm, per_seed([make_env()] * 3), ORDER, SEEDS)
         *_, half = compiled.advance(population, compiled.start(population), stop, num_log_points=2)
         assert half.steps == -(-stop // case.block) * case.block
         rest = list(compiled.advance(population, half.train_states, STEPS, num_log_points=2))
@@ -154,7 +154,7 @@ class TestTheSameNumbers:
     @pytest.mark.slow
     def test_taken_up_again_from_numbers(self, case):
         """As a saved run is: from plain arrays, wherever they lie."""
-        population = make_population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
+        population = make_population(case.algorithm, per_seed([make_env()] * 3), ORDER, SEEDS)
         kept = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), case.clean[1].train_states)
         *_, end = compiled.advance(population, kept, STEPS, num_log_points=2)
         for place in range(3):
@@ -194,16 +194,18 @@ class TestNumbersAreData:
         given = [(name, value) for name in VALUES if hasattr(case.algorithm, name) for value in VALUES[name]]
         assert len(given) >= 8
         learned = [
-            member(crowd(with_setting(case.algorithm, *one), steps=320, num_log_points=1)[-1].train_states.agent)
+            member(
+                train_members(with_setting(case.algorithm, *one), steps=320, num_log_points=1)[-1].train_states.agent
+            )
             for one in given
         ]
         mixed = [with_setting(case.algorithm, "gamma", value) for value in (0.1, 0.9, 0.99)]
-        crowd(mixed, steps=320, num_log_points=1)
+        train_members(mixed, steps=320, num_log_points=1)
         assert (compiled._start._cache_size(), compiled._chunk._cache_size()) == before
         # And they reach the program: else the counter would stand still, too.
-        usual = member(crowd(case.algorithm, steps=320, num_log_points=1)[-1].train_states.agent)
+        usual = member(train_members(case.algorithm, steps=320, num_log_points=1)[-1].train_states.agent)
         idle = [one for one, state in zip(given, learned, strict=True) if not differ(state, usual)]
-        assert idle == [("tolerance", value) for _, value in idle]  # nothing has settled yet, or no tie comes up
+        assert idle == [("tolerance", value) for _, value in idle]  # nothing has converged yet, or no tie comes up
 
     def test_structure_compiles(self, case):
         """And so the counter counts: integers, and one each instead of one for all."""
@@ -217,11 +219,11 @@ class TestBadRewards:
     @pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
     @pytest.mark.parametrize("signal", ["reward", "cost"])
     def test_the_seed_stops_and_the_others_go_on(self, case, signal, poison):
-        """The cart cannot leave the track within 20 steps, so all worlds of the seed meet the poison at the 20th."""
+        """The cart cannot leave the track within 20 steps, so all environments meet the poison at the 20th."""
         place = 1 if signal == "reward" else 2
-        worlds = [world()] * 3
-        worlds[place] = world(**{signal: 20}, poison=poison)
-        seen = crowd(case.algorithm, num_envs=worlds)
+        envs = [make_env()] * 3
+        envs[place] = make_env(**{signal: 20}, poison=poison)
+        seen = train_members(case.algorithm, num_envs=envs)
         stop = -(-20 // case.algorithm.num_steps) * case.block
         sentence = (
             f"Seed {SEEDS[place]} stopped at step {stop}: the environment returned NaN or infinity for '{signal}'."
@@ -235,10 +237,10 @@ class TestBadRewards:
 
     def test_it_keeps_its_last_good_state(self, case):
         """What it was before the chunk that broke it; later chunks change nothing and show nothing."""
-        seen = crowd(case.algorithm, num_envs=[world(), world(reward=45), world()])
+        seen = train_members(case.algorithm, num_envs=[make_env(), make_env(reward=45), make_env()])
         broken = next(i for i, chunk in enumerate(seen) if chunk.faults)
         assert broken >= 0
-        population = make_population(case.algorithm, per_seed([world()] * 3), ORDER, SEEDS)
+        population = make_population(case.algorithm, per_seed([make_env()] * 3), ORDER, SEEDS)
         before = case.clean[broken - 1].train_states if broken else compiled.start(population)
         good = member(before, PLACE)
         for chunk in seen[broken:]:
@@ -253,23 +255,23 @@ class TestBadRewards:
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(seen[-1].train_states.agent, PLACE)))
 
     def test_the_host_says_the_same(self, case):
-        *_, compiled_end = crowd(case.algorithm, num_envs=[world(), world(cost=20), world()])
-        *_, end = host_run(case.algorithm, world(cost=20), ORDER, [MINE], STEPS, num_log_points=1)
+        *_, compiled_end = train_members(case.algorithm, num_envs=[make_env(), make_env(cost=20), make_env()])
+        *_, end = host_run(case.algorithm, make_env(cost=20), ORDER, [MINE], STEPS, num_log_points=1)
         assert end.faults == {0: compiled_end.faults[PLACE]}
 
     def test_a_cost_of_any_finite_size_is_none(self, case):
-        """1e30 is a number: whether a learner can live with it is the learner's fault, and said so."""
-        *_, end = crowd(case.algorithm, num_envs=[world(), world(cost=20, poison=1e30), world()])
+        """1e30 is a number: whether an algorithm copes with it is its own affair, and reported so."""
+        *_, end = train_members(case.algorithm, num_envs=[make_env(), make_env(cost=20, poison=1e30), make_env()])
         assert "the environment returned" not in end.faults.get(PLACE, "")
         same(member(case.clean[-1].train_states, 0), member(end.train_states, 0))
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(member(end.train_states.agent, PLACE)))
 
 
-class TestBadLearners:
+class TestBadAgents:
     @pytest.mark.parametrize("rate", [1e38, 3e38])
     def test_parameters_that_overflow(self, case, rate):
         wild = with_setting(case.algorithm, "learning_rate", rate)
-        seen = crowd([case.algorithm, wild, case.algorithm])
+        seen = train_members([case.algorithm, wild, case.algorithm])
         *_, end = seen
         assert end.faults.keys() == {PLACE}
         sentence = end.faults[PLACE]
@@ -286,6 +288,8 @@ class TestBadLearners:
 
     def test_a_result_says_so(self, case):
         each = [case.algorithm, case.algorithm, with_setting(case.algorithm, "learning_rate", 3e38)]
-        result = lexrl.train(each, per_seed([world()] * 3), ORDER, seeds=SEEDS, total_timesteps=STEPS, num_log_points=5)
+        result = lexrl.train(
+            each, per_seed([make_env()] * 3), ORDER, seeds=SEEDS, total_timesteps=STEPS, num_log_points=5
+        )
         assert result.faults.keys() == {2}
         assert result.faults[2] in str(result)

@@ -28,13 +28,13 @@ def poisoned(first=NEVER, second=NEVER, poison=float("nan")):
     return Poisoned(CLEAN, np.array([first, second], np.int32), np.float32(poison))
 
 
-def learner(**changes):
+def make_algorithm(**changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "gamma": 0.9, "initial_q": 0.5}
     return lexrl.QLearning(**(given | changes))
 
 
-def chunks(worlds, loop=compiled_run, algorithm=None, seeds=SEEDS, steps=60, cuts=6):
-    return list(loop(algorithm or learner(), per_seed(worlds), ORDER, seeds, steps, num_log_points=cuts))
+def chunks(envs, loop=compiled_run, algorithm=None, seeds=SEEDS, steps=60, cuts=6):
+    return list(loop(algorithm or make_algorithm(), per_seed(envs), ORDER, seeds, steps, num_log_points=cuts))
 
 
 def member(train_states, place):
@@ -55,9 +55,9 @@ class TestBadRewards:
     @pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
     @pytest.mark.parametrize(("signal", "name"), [("first", "signal_1"), ("second", "signal_2")])
     def test_it_is_named_and_the_others_go_on(self, clean, place, poison, signal, name):
-        worlds = [poisoned()] * 3
-        worlds[place] = poisoned(**{signal: 27}, poison=poison)
-        seen = chunks(worlds)
+        envs = [poisoned()] * 3
+        envs[place] = poisoned(**{signal: 27}, poison=poison)
+        seen = chunks(envs)
         sentence = f"Seed {SEEDS[place]} stopped at step 27: the environment returned NaN or infinity for '{name}'."
         assert [chunk.faults for chunk in seen] == [{}, {}] + [{place: sentence}] * 4
         for one, other in zip(seen, clean, strict=True):
@@ -87,10 +87,10 @@ class TestBadRewards:
     def test_from_the_first_step_on(self):
         *_, end = seen = chunks([poisoned(1), poisoned(), poisoned()])
         assert "stopped at step 1:" in end.faults[0]
-        same(member(end.train_states, 0).agent, member(compiled.start(_people()), 0).agent)
+        same(member(end.train_states, 0).agent, member(compiled.start(_population()), 0).agent)
         assert len(seen) == 6
 
-    def test_the_first_fault_is_the_one_that_is_told(self):
+    def test_the_first_fault_is_the_one_that_is_reported(self):
         """Later ones are not; of two in the same step the more important objective is named."""
         *_, end = chunks([poisoned(20, 20), poisoned(10, 40), poisoned(30, 9)])
         assert ["at step 20:" in end.faults[0], "'signal_2'" in end.faults[0]] == [True, True]
@@ -103,7 +103,7 @@ class TestBadRewards:
         assert np.isnan(end.metrics["td_error"]).all()
 
     def test_going_on_after_a_fault(self, clean):
-        population = _people([poisoned(), poisoned(27), poisoned()])
+        population = _population([poisoned(), poisoned(27), poisoned()])
         *_, half = compiled.advance(population, compiled.start(population), 30, num_log_points=3)
         *_, end = compiled.advance(population, half.train_states, 60, num_log_points=3)
         assert end.faults.keys() == {1}
@@ -112,15 +112,15 @@ class TestBadRewards:
 
     def test_a_result_says_so(self):
         result = lexrl.train(
-            learner(), per_seed([poisoned(), poisoned(27), poisoned()]), ORDER, seeds=SEEDS, total_timesteps=6e1
+            make_algorithm(), per_seed([poisoned(), poisoned(27), poisoned()]), ORDER, seeds=SEEDS, total_timesteps=6e1
         )
         assert result.faults.keys() == {1}
         assert result.faults[1] in str(result)
         assert "Seed 12 stopped at step 27" in result.faults[1]
 
 
-def _people(num_envs=None):
-    return make_population(learner(), per_seed(num_envs or [poisoned()] * 3), ORDER, SEEDS)
+def _population(num_envs=None):
+    return make_population(make_algorithm(), per_seed(num_envs or [poisoned()] * 3), ORDER, SEEDS)
 
 
 def _state(chunk):
@@ -128,15 +128,15 @@ def _state(chunk):
     return good.agent, good.obs, good.episode_step, good.episode_return, good.env_state[0]
 
 
-class TestBadLearners:
+class TestBadAgents:
     # A rate that throws the estimates further each time: they leave single precision after some steps.
-    WILD = learner(alpha=1e9)
+    WILD = make_algorithm(alpha=1e9)
 
-    def test_it_is_the_learners(self, clean):
+    def test_it_is_the_agents(self, clean):
         """Both loops say the same, and the others go on."""
         said = []
         for loop in (compiled_run, host_run):
-            *_, end = chunks([poisoned()] * 3, loop, [learner(), self.WILD, learner()], steps=40, cuts=1)
+            *_, end = chunks([poisoned()] * 3, loop, [make_algorithm(), self.WILD, make_algorithm()], steps=40, cuts=1)
             assert end.faults.keys() == {1}
             for place in (0, 2):
                 same(member(end.train_states, place).agent, member(clean[3].train_states, place).agent)
@@ -148,14 +148,14 @@ class TestBadLearners:
 
     def test_values_too_large_from_the_start(self):
         """gamma * initial is fine, a step of alpha * error is not: the second visit finds infinity."""
-        algorithms = [learner(), learner(), learner(initial_q=3e38, alpha=8.0, gamma=0.5)]
+        algorithms = [make_algorithm(), make_algorithm(), make_algorithm(initial_q=3e38, alpha=8.0, gamma=0.5)]
         *_, end = chunks([poisoned()] * 3, algorithm=algorithms, steps=60, cuts=1)
         assert end.faults.keys() == {2}
         assert "the algorithm computed NaN or infinity for 'signal_2'" in end.faults[2]
         np.testing.assert_array_equal(member(end.train_states, 2).agent.q, np.float32(3e38))
 
     def test_what_is_kept_is_finite(self):
-        algorithms = [learner(), learner(), learner(initial_q=3e38, alpha=8.0, gamma=0.5)]
+        algorithms = [make_algorithm(), make_algorithm(), make_algorithm(initial_q=3e38, alpha=8.0, gamma=0.5)]
         *_, end = chunks([poisoned()] * 3, algorithm=algorithms, steps=60, cuts=60)
         assert end.faults.keys() == {2}
         assert np.isfinite(member(end.train_states, 2).agent.q).all()
@@ -169,7 +169,7 @@ class TestBadLearners:
 
 
 class Loss(eqx.Module):
-    """Counts updates of two worlds and three steps; its loss is NaN at the sixth."""
+    """Counts updates of two environments and three steps; its loss is NaN at the sixth."""
 
     num_steps: int = eqx.field(static=True, default=3)
     num_envs: int = eqx.field(static=True, default=2)
@@ -209,7 +209,7 @@ class TestTheHostLoop:
             assert chunk.metrics["num_episodes"][1] == 0
             assert np.isnan(chunk.metrics["td_error"][1]).all()
 
-    def test_its_world_is_left_alone(self):
+    def test_its_env_is_left_alone(self):
         times = []
 
         class Counted:
@@ -222,6 +222,6 @@ class TestTheHostLoop:
                 times.append(state + 1)
                 return Step(state + 1, np.int32(0), jnp.array([0.0, np.nan if state == 6 else 0.0]), 1.0)
 
-        *_, end = host_run(learner(), Counted(), ORDER, [0], 20, num_log_points=4)
+        *_, end = host_run(make_algorithm(), Counted(), ORDER, [0], 20, num_log_points=4)
         assert "at step 7:" in end.faults[0]
         assert times == [1, 2, 3, 4, 5, 6, 7]

@@ -17,7 +17,7 @@ from lexrl.types import Discrete, EnvSpec, Step
 
 ORDER = parse("max reward")
 SEEDS, CHUNKS = (3, 8, 5), 4
-LEARNERS = {
+ALGORITHMS = {
     "LPPO": lexrl.LPPO(
         networks=lexrl.Networks(hidden_sizes=(8,)), num_envs=3, num_steps=8, num_minibatches=2, num_epochs=2
     ),
@@ -39,7 +39,7 @@ STEPS = 24 * 12
 
 
 def begun(algorithm, make, order=ORDER):
-    """A population and its world, made anew."""
+    """A population and its environment, made anew."""
     env = make()
     return make_population(algorithm, env, order, SEEDS), env
 
@@ -66,10 +66,10 @@ def same(one, other):
         assert mine.tobytes() == theirs.tobytes(), jax.tree_util.keystr(path)
 
 
-@pytest.fixture(scope="module", params=[(a, w) for a in LEARNERS for w in MAKERS], ids="-".join)
+@pytest.fixture(scope="module", params=[(a, w) for a in ALGORITHMS for w in MAKERS], ids="-".join)
 def case(request):
-    algorithm, world = request.param
-    return LEARNERS[algorithm], MAKERS[world], trained(LEARNERS[algorithm], MAKERS[world])
+    algorithm, env = request.param
+    return ALGORITHMS[algorithm], MAKERS[env], trained(ALGORITHMS[algorithm], MAKERS[env])
 
 
 class TestGoingOn:
@@ -85,7 +85,7 @@ class TestGoingOn:
             same(one.train_states, other.train_states)
 
     def test_there_was_something_to_remember(self, case):
-        """Episodes were under way, of different lengths; some had ended before; learners learned."""
+        """Episodes were under way, of different lengths; some had ended before; agents learned."""
         _, _, whole = case
         for chunk in whole[:-1]:
             assert len(np.unique(chunk.train_states.episode_step)) > 2
@@ -119,7 +119,7 @@ def test_actions_that_are_floats():
 
 
 class Drawn:
-    """A world in plain Python, which draws with the keys it is given."""
+    """An environment in plain Python, which draws with the keys it is given."""
 
     spec = EnvSpec(Discrete(4), Discrete(2), ("reward",), 7)
 
@@ -132,7 +132,7 @@ class Drawn:
         return Step(cell, cell, np.array([float(cell)]), 0.0 if cell == 3 else 1.0)
 
 
-def test_a_world_that_is_given_keys():
+def test_a_env_that_is_given_keys():
     whole = trained(lexrl.QLearning(), Drawn, steps=40)
     rest = trained(lexrl.QLearning(), Drawn, stored(whole[1].train_states), steps=40)
     same(whole[-1].train_states, rest[-1].train_states)
@@ -157,12 +157,12 @@ class Moody(gymnasium.Env):
         return np.full(1, shown, np.float32), np.nan if self.seed % self.bad == 0 else 1.0, False, False, {}
 
 
-def test_a_world_that_is_not_reproducible_says_so():
+def test_a_env_that_is_not_reproducible_says_so():
     def make():
         return GymEnv(lambda: Moody(forgetful=False), 50)
 
-    whole = trained(LEARNERS["LPPO"], make, steps=96)
-    population, env = begun(LEARNERS["LPPO"], make)
+    whole = trained(ALGORITHMS["LPPO"], make, steps=96)
+    population, env = begun(ALGORITHMS["LPPO"], make)
     with pytest.warns(UserWarning, match="did not do the same again") as caught:
         *_, end = host.advance(population, env, stored(whole[1].train_states), 96, num_log_points=CHUNKS)
     assert len(caught) == len(SEEDS)
@@ -180,14 +180,14 @@ class TestStopped:
     @pytest.fixture(scope="class")
     @staticmethod
     def whole():
-        return trained(LEARNERS["LPPO"], TestStopped.make)
+        return trained(ALGORITHMS["LPPO"], TestStopped.make)
 
     def test_some_stop_and_some_do_not(self, whole):
         assert 0 < len(whole[-1].faults) < 3
 
     @pytest.mark.parametrize("after", range(CHUNKS - 1))
     def test_they_stay_where_they_were(self, whole, after):
-        rest = trained(LEARNERS["LPPO"], self.make, stored(whole[after].train_states))
+        rest = trained(ALGORITHMS["LPPO"], self.make, stored(whole[after].train_states))
         for one, other in zip(whole[after + 1 :], rest, strict=True):
             same(one.train_states, other.train_states)
             same(one.metrics, other.metrics)

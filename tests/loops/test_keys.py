@@ -18,9 +18,9 @@ WORD = st.integers(0, 2**32 - 1)
 
 
 @jax.jit
-def bits_at(seed, purpose, world, time):
+def bits_at(seed, purpose, env, time):
     """Two words at an address; the purpose may be traced, as an address is nothing but four numbers."""
-    a, b = keys._threefry(seed, purpose, world, jnp.uint32(0x6C657872))
+    a, b = keys._threefry(seed, purpose, env, jnp.uint32(0x6C657872))
     key = jax.random.wrap_key_data(jnp.stack([a, b, jnp.uint32(0)]), impl=keys._IMPLEMENTATION)
     return jax.random.bits(keys.at(key, time), (2,))
 
@@ -31,8 +31,8 @@ def first_words(many):
     return jax.vmap(jax.random.bits)(many)
 
 
-def address(seed=3, purpose=Purpose.STEP, world=1, time=5):
-    return keys.at(keys.stream(seed, purpose, world), time)
+def address(seed=3, purpose=Purpose.STEP, env=1, time=5):
+    return keys.at(keys.stream(seed, purpose, env), time)
 
 
 class TestTheHash:
@@ -65,7 +65,7 @@ class TestTheHash:
         hashed = threefry_2x32(jnp.array([a, b], jnp.uint32), counter)[:n]
         np.testing.assert_array_equal(jax.random.bits(address(time=77), (n,)), hashed)
 
-    def test_a_stream_is_the_hash_of_seed_purpose_and_world(self):
+    def test_a_stream_is_the_hash_of_seed_purpose_and_env(self):
         key = keys.stream(11, Purpose.RESET, 4)
         hashed = threefry_2x32(jnp.array([11, int(Purpose.RESET)], jnp.uint32), jnp.array([4, 0x6C657872], jnp.uint32))
         np.testing.assert_array_equal(jax.random.key_data(key), [*hashed.tolist(), 0])
@@ -90,30 +90,30 @@ class TestAddresses:
         np.testing.assert_array_equal(jax.random.bits(address(), (3,)), jax.random.bits(address(), (20,))[:3])
 
     def test_traced_and_not(self):
-        traced = jax.jit(lambda seed, world, time: jax.random.bits(address(seed, Purpose.ACT, world, time)))
+        traced = jax.jit(lambda seed, env, time: jax.random.bits(address(seed, Purpose.ACT, env, time)))
         assert traced(3, 1, 5) == jax.random.bits(address(purpose=Purpose.ACT))
 
     def test_any_kind_of_integer(self):
         for kind in (int, np.int64, np.uint32, jnp.int32, jnp.uint32):
             assert jax.random.bits(address(kind(3), Purpose.STEP, kind(1), kind(5))) == jax.random.bits(address())
 
-    def test_many_worlds_at_once(self):
+    def test_many_envs_at_once(self):
         many = keys.at(keys.streams(3, Purpose.STEP, 4), 5)
         assert many.shape == (4,)
-        for world in range(4):
-            assert (jax.random.key_data(many[world]) == jax.random.key_data(address(world=world))).all()
+        for env in range(4):
+            assert (jax.random.key_data(many[env]) == jax.random.key_data(address(env=env))).all()
         np.testing.assert_array_equal(
-            jax.vmap(jax.random.bits)(many), [jax.random.bits(address(world=world)) for world in range(4)]
+            jax.vmap(jax.random.bits)(many), [jax.random.bits(address(env=env)) for env in range(4)]
         )
 
     def test_a_time_for_each_stream(self):
         many = keys.at(keys.streams(3, Purpose.STEP, 3), jnp.array([5, 6, 7]))
-        for world in range(3):
-            expected = jax.random.key_data(address(world=world, time=5 + world))
-            assert (jax.random.key_data(many[world]) == expected).all()
+        for env in range(3):
+            expected = jax.random.key_data(address(env=env, time=5 + env))
+            assert (jax.random.key_data(many[env]) == expected).all()
 
     def test_neighbours_all_differ(self):
-        """Every address in a box of seeds, purposes, worlds and times draws 64 bits that no other draws."""
+        """Every address in a box of seeds, purposes, environments and times draws 64 bits that no other draws."""
         sizes = (12, len(Purpose), 8, 40)
         grids = np.meshgrid(*(np.arange(size, dtype=np.uint32) for size in sizes), indexing="ij")
         bits = np.asarray(jax.vmap(bits_at)(*(grid.ravel() for grid in grids))).astype(np.uint64)
@@ -199,11 +199,11 @@ class TestOrdinaryKeys:
 def draws(axis, n=20_000):
     """Uniform numbers along one coordinate of the address, the others held fixed; two words for each."""
     count, fixed = jnp.arange(n, dtype=jnp.uint32), jnp.zeros(n, jnp.uint32)
-    seeds, worlds, times = ((count, fixed, fixed), (fixed, count, fixed), (fixed, fixed, count))[axis]
-    return np.asarray(jax.vmap(bits_at)(seeds, jnp.full(n, 3, jnp.uint32), worlds, times)) / 2.0**32
+    seeds, envs, times = ((count, fixed, fixed), (fixed, count, fixed), (fixed, fixed, count))[axis]
+    return np.asarray(jax.vmap(bits_at)(seeds, jnp.full(n, 3, jnp.uint32), envs, times)) / 2.0**32
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2], ids=["seed", "world", "time"])
+@pytest.mark.parametrize("axis", [0, 1, 2], ids=["seed", "env", "time"])
 class TestUniformAndIndependent:
     """Smoke tests with fixed addresses: a generator that fails them is broken, one that passes is not proved good."""
 

@@ -23,7 +23,7 @@ SEEDS = (3, 7, 5)
 EPISODES = 4000
 
 
-def learner(**changes):
+def make_algorithm(**changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(EPSILON)}
     return lexrl.QLearning(**(given | changes))
 
@@ -31,7 +31,7 @@ def learner(**changes):
 @pytest.fixture(scope="module")
 def trained():
     population = make_population(
-        learner(), lexrl.FiniteEnv(PROCESS, reward_noise=0.2, max_episode_steps=400), ORDER, SEEDS
+        make_algorithm(), lexrl.FiniteEnv(PROCESS, reward_noise=0.2, max_episode_steps=400), ORDER, SEEDS
     )
     *_, end = compiled.advance(population, compiled.start(population), 500, num_log_points=2)
     return population, end.train_states
@@ -48,7 +48,7 @@ def policy(trained, place, greedy):
     """The table of one member's policy; while it learns, it tries anything with probability epsilon."""
     state = jax.tree.map(lambda leaf: leaf[place], trained[1].agent)
     table = np.stack(
-        [learner().probabilities(state, jnp.int32(s), greedy=True) for s in range(state.q.shape[1])]
+        [make_algorithm().probabilities(state, jnp.int32(s), greedy=True) for s in range(state.q.shape[0])]
     ).astype(float)
     return table if greedy else (1 - EPSILON) * table + EPSILON / 3
 
@@ -122,12 +122,12 @@ class TestApartFromTraining:
 class TestGrid:
     """Obstacles everywhere between: costs are positive in the user's signs, whichever way they count."""
 
-    WORLD = lexrl.GridNav.generate(4, obstacle_density=1.0, slip_probability=0.3, max_episode_steps=12)
+    ENV = lexrl.GridNav.generate(4, obstacle_density=1.0, slip_probability=0.3, max_episode_steps=12)
 
     @pytest.fixture(scope="class")
     @staticmethod
     def untrained():
-        population = make_population(learner(), TestGrid.WORLD, parse("min cost > max reward"), SEEDS)
+        population = make_population(make_algorithm(), TestGrid.ENV, parse("min cost > max reward"), SEEDS)
         return population, compiled.start(population).agent
 
     def test_signs_and_lengths(self, untrained):
@@ -138,26 +138,24 @@ class TestGrid:
         assert set(np.unique(reward)) == {0.0, 100.0}
         assert played.lengths.max() == 12
         assert (played.lengths[reward == 0] == 12).all()  # cut off
-        assert played.lengths[reward == 100].min() >= 3 + 3 - int(self.WORLD.goal)  # rows and columns to cross
+        assert played.lengths[reward == 100].min() >= 3 + 3 - int(self.ENV.goal)  # rows and columns to cross
 
     def test_cut_off_in_time(self, untrained):
         """The uniform policy over twelve steps, exactly."""
-        population, learners = untrained
-        process = self.WORLD.momdp(1.0)
+        population, agents = untrained
+        process = self.ENV.momdp(1.0)
         worth = exact.evaluate_horizon(process, np.full((12, 16, 4), 0.25), "min cost > max reward").returns
-        played = evaluate(population, learners, episodes=2000)
+        played = evaluate(population, agents, episodes=2000)
         returns = played.returns.reshape(-1, 2)
         error = returns.std(axis=0) / np.sqrt(len(returns))
         assert (np.abs(returns.mean(axis=0) - worth * [-1, 1]) < 4.5 * error).all()
 
-    def test_a_world_each(self):
+    def test_a_env_each(self):
         order = parse("min cost > max reward")
-        worlds = [
-            lexrl.GridNav.generate(4, map_seed=i, slip_probability=0.2 * i, max_episode_steps=12) for i in range(3)
-        ]
-        together = make_population(learner(), per_seed(worlds), order, SEEDS)
+        envs = [lexrl.GridNav.generate(4, map_seed=i, slip_probability=0.2 * i, max_episode_steps=12) for i in range(3)]
+        together = make_population(make_algorithm(), per_seed(envs), order, SEEDS)
         played = evaluate(together, compiled.start(together).agent, episodes=50)
         for place in (0, 2):
-            alone = make_population(learner(), worlds[place], order, SEEDS)
+            alone = make_population(make_algorithm(), envs[place], order, SEEDS)
             other = evaluate(alone, compiled.start(alone).agent, episodes=50)
             np.testing.assert_array_equal(played.returns[place], other.returns[place])

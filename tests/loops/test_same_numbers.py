@@ -1,5 +1,5 @@
 """The same seed gives the same numbers, bit for bit: alone or in company, on one device or two, cut into any chunks,
-stopped and taken up again, compiled or stepped from Python. And what a learner is shown is what happened."""
+stopped and taken up again, compiled or stepped from Python. And what an algorithm is shown is what happened."""
 
 import itertools
 from typing import NamedTuple
@@ -38,11 +38,11 @@ ENDING = lexrl.FiniteEnv(
     MOMDP.random(2, 6, 3, 2, num_successors=3, episodic=True), reward_noise=0.2, max_episode_steps=6
 )
 ENDING_ORDER = parse("max signal_2 > min signal_1")
-CROWD = (*range(100, 115), 7, *range(200, 214))
+MEMBERS = (*range(100, 115), 7, *range(200, 214))
 """Seed 7 among 29 others, in the middle."""
 
 
-def learner(rule="q-learning", **changes):
+def make_algorithm(rule="q-learning", **changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "initial_q": 0.5}
     return RULES[rule](**(given | changes))
 
@@ -52,7 +52,7 @@ def last(chunks):
 
 
 def member(train_states, place=0):
-    """Everything one member carries, as NumPy arrays; the state of the world only if the loop keeps it there."""
+    """Everything one member carries, as NumPy arrays; the state of the environment only if the loop keeps it there."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[place], train_states)
 
 
@@ -71,22 +71,22 @@ def differ(one, other):
 class TestCompany:
     @pytest.mark.parametrize("rule", RULES)
     def test_in_company_and_alone_on_the_host(self, rule):
-        crowd = last(compiled_run(learner(rule), ENDING, ENDING_ORDER, CROWD, 100, num_log_points=2))
-        stepped = last(host_run(learner(rule), ENDING, ENDING_ORDER, [7], 100, num_log_points=1))
-        mine = member(crowd.train_states, CROWD.index(7))
+        together = last(compiled_run(make_algorithm(rule), ENDING, ENDING_ORDER, MEMBERS, 100, num_log_points=2))
+        stepped = last(host_run(make_algorithm(rule), ENDING, ENDING_ORDER, [7], 100, num_log_points=1))
+        mine = member(together.train_states, MEMBERS.index(7))
         same(mine, member(stepped.train_states))
-        assert differ(mine.agent, member(crowd.train_states, 0).agent)
+        assert differ(mine.agent, member(together.train_states, 0).agent)
         assert mine.agent.visits.sum() == 100 - (rule == "sarsa")  # SARSA learns one step late
 
     def test_in_company_and_alone_compiled(self):
-        crowd = last(compiled_run(learner(), ENDING, ENDING_ORDER, CROWD, 1000, num_log_points=2))
-        alone = last(compiled_run(learner(), ENDING, ENDING_ORDER, [7], 1000, num_log_points=3))
-        same(member(crowd.train_states, CROWD.index(7)), member(alone.train_states))
+        together = last(compiled_run(make_algorithm(), ENDING, ENDING_ORDER, MEMBERS, 1000, num_log_points=2))
+        alone = last(compiled_run(make_algorithm(), ENDING, ENDING_ORDER, [7], 1000, num_log_points=3))
+        same(member(together.train_states, MEMBERS.index(7)), member(alone.train_states))
 
     def test_a_grid_on_both_loops(self):
-        """The learner, and the learning curves: sums in another order, so equal up to rounding."""
-        together = list(compiled_run(learner(), GRID, GRID_ORDER, [3, 7, 5], 100, num_log_points=4))
-        stepped = list(host_run(learner(), GRID, GRID_ORDER, [3], 100, num_log_points=4))
+        """The agent, and the learning curves: sums in another order, so equal up to rounding."""
+        together = list(compiled_run(make_algorithm(), GRID, GRID_ORDER, [3, 7, 5], 100, num_log_points=4))
+        stepped = list(host_run(make_algorithm(), GRID, GRID_ORDER, [3], 100, num_log_points=4))
         same(member(together[-1].train_states), member(stepped[-1].train_states))
         assert [chunk.steps for chunk in together] == [chunk.steps for chunk in stepped] == [25, 50, 75, 100]
         for one, other in zip(together, stepped, strict=True):
@@ -101,7 +101,7 @@ class TestCompany:
     @pytest.mark.skipif(len(jax.devices()) < 2, reason="this machine has one core, so there is one device")
     def test_on_one_device_and_on_two(self):
         runs = [
-            last(compiled_run(learner(), GRID, GRID_ORDER, [3, 7, 5], 300, devices=devices))
+            last(compiled_run(make_algorithm(), GRID, GRID_ORDER, [3, 7, 5], 300, devices=devices))
             for devices in (jax.devices()[:1], jax.devices()[:2])
         ]
         assert len(runs[0].train_states.iteration.sharding.device_set) == 1
@@ -111,28 +111,28 @@ class TestCompany:
         jax.tree.map(np.testing.assert_array_equal, runs[0].metrics, runs[1].metrics)
 
     def test_the_same_seed_twice_in_one_population(self):
-        train_states = last(compiled_run(learner(), GRID, GRID_ORDER, [7, 3, 7], 200)).train_states
+        train_states = last(compiled_run(make_algorithm(), GRID, GRID_ORDER, [7, 3, 7], 200)).train_states
         same(member(train_states, 0), member(train_states, 2))
         assert differ(member(train_states, 0).agent, member(train_states, 1).agent)
 
-    def test_a_world_each_is_that_world_alone(self):
-        worlds = [
+    def test_a_env_each_is_that_env_alone(self):
+        envs = [
             lexrl.GridNav.generate(4, map_seed=i, slip_probability=0.1 * i, obstacle_density=0.5, max_episode_steps=12)
             for i in range(3)
         ]
-        together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 300)).train_states
-        for place, (world, seed) in enumerate(zip(worlds, [5, 5, 9], strict=True)):
-            alone = last(compiled_run(learner(), world, GRID_ORDER, [seed], 300)).train_states
+        together = last(compiled_run(make_algorithm(), per_seed(envs), GRID_ORDER, [5, 5, 9], 300)).train_states
+        for place, (env, seed) in enumerate(zip(envs, [5, 5, 9], strict=True)):
+            alone = last(compiled_run(make_algorithm(), env, GRID_ORDER, [seed], 300)).train_states
             same(member(together, place), member(alone))
         assert differ(member(together, 0).agent, member(together, 1).agent)
 
-    def test_a_world_each_on_the_host(self):
-        worlds = [
+    def test_a_env_each_on_the_host(self):
+        envs = [
             lexrl.GridNav.generate(4, map_seed=i, slip_probability=0.1 * i, obstacle_density=0.5, max_episode_steps=12)
             for i in range(3)
         ]
-        together = last(compiled_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).train_states
-        stepped = last(host_run(learner(), per_seed(worlds), GRID_ORDER, [5, 5, 9], 20)).train_states
+        together = last(compiled_run(make_algorithm(), per_seed(envs), GRID_ORDER, [5, 5, 9], 20)).train_states
+        stepped = last(host_run(make_algorithm(), per_seed(envs), GRID_ORDER, [5, 5, 9], 20)).train_states
         for place in range(3):
             same(member(together, place), member(stepped, place))
 
@@ -142,12 +142,12 @@ N_STEPS = 60
 
 @pytest.fixture(scope="module")
 def population():
-    return make_population(learner(), GRID, GRID_ORDER, [3, 7, 5])
+    return make_population(make_algorithm(), GRID, GRID_ORDER, [3, 7, 5])
 
 
 @pytest.fixture(scope="module")
 def every_step(population):
-    """The seats after each single step."""
+    """The train states after each single step."""
     chunks = list(compiled.advance(population, compiled.start(population), N_STEPS, num_log_points=N_STEPS))
     assert [chunk.steps for chunk in chunks] == list(range(1, N_STEPS + 1))
     return [jax.tree.map(np.asarray, chunk.train_states) for chunk in chunks]
@@ -173,7 +173,7 @@ class TestChunks:
         assert end.steps == N_STEPS
         same(jax.tree.map(np.asarray, end.train_states), every_step[-1])
 
-    def test_seats_kept_as_plain_arrays_go_on(self, population, every_step):
+    def test_train_states_kept_as_plain_arrays_go_on(self, population, every_step):
         """As a saved run does: nothing but numbers is carried over."""
         end = last(compiled.advance(population, jax.tree.map(jnp.asarray, every_step[20]), N_STEPS, num_log_points=3))
         same(jax.tree.map(np.asarray, end.train_states), every_step[-1])
@@ -183,7 +183,7 @@ class TestChunks:
 
     @pytest.mark.parametrize("cut", [3, 200])
     def test_the_host_in_chunks(self, population, every_step, cut):
-        for chunk in host_run(learner(), GRID, GRID_ORDER, [3], 30, num_log_points=cut):
+        for chunk in host_run(make_algorithm(), GRID, GRID_ORDER, [3], 30, num_log_points=cut):
             same(member(chunk.train_states), member(every_step[chunk.steps - 1]))
         assert chunk.steps == 30
 
@@ -217,12 +217,12 @@ class TestChunks:
     @pytest.mark.parametrize(("steps", "chunks"), [(0, 1), (1, 0), (-5, 2)])
     def test_nothing_cannot_be_trained(self, loop, steps, chunks):
         with pytest.raises(lexrl.InputError, match="both must be 1 or more"):
-            list(loop(learner(), GRID, GRID_ORDER, [0], steps, num_log_points=chunks))
+            list(loop(make_algorithm(), GRID, GRID_ORDER, [0], steps, num_log_points=chunks))
 
 
-# A learner with rollouts of three steps in four worlds, that writes down all it is told.
+# A agent with rollouts of three steps in four environments, that writes down all it is given.
 
-ITERATIONS, LENGTH, WORLDS = 6, 3, 4
+ITERATIONS, LENGTH, NUM_ENVS = 6, 3, 4
 
 
 class Pages(NamedTuple):
@@ -240,7 +240,7 @@ class Scribe(eqx.Module):
 
     lean: float = 0.7
     num_steps: int = eqx.field(static=True, default=LENGTH)
-    num_envs: int = eqx.field(static=True, default=WORLDS)
+    num_envs: int = eqx.field(static=True, default=NUM_ENVS)
 
     def init(self, spec, key):
         shape = (ITERATIONS, self.num_steps, self.num_envs)
@@ -291,7 +291,7 @@ class Corridor(eqx.Module):
 
 CORRIDOR_ORDER = parse("min toll > max luck")
 SEEDS = (4, 2, 9)
-STEPS = ITERATIONS * LENGTH * WORLDS
+STEPS = ITERATIONS * LENGTH * NUM_ENVS
 
 
 @pytest.fixture(scope="module")
@@ -309,30 +309,30 @@ LOOPS = {"compiled": SEEDS, "host": SEEDS[:1]}
 
 @pytest.fixture(scope="module")
 def draws():
-    """What each address draws: uniform numbers, or the cell a reset begins in; `[seed, world, time]` each."""
+    """What each address draws: uniform numbers, or the cell a reset begins in; `[seed, environment, time]` each."""
 
-    def one(seed, world, time):
+    def one(seed, env, time):
         number = {
-            purpose: jax.random.uniform(keys.at(keys.stream(seed, purpose, world), time))
+            purpose: jax.random.uniform(keys.at(keys.stream(seed, purpose, env), time))
             for purpose in (Purpose.ACT, Purpose.STEP, Purpose.UPDATE)
         }
-        start = jax.random.randint(keys.at(keys.stream(seed, Purpose.RESET, world), time), (), 0, 2)
+        start = jax.random.randint(keys.at(keys.stream(seed, Purpose.RESET, env), time), (), 0, 2)
         return number | {Purpose.RESET: start}
 
     for axis in (2, 1, 0):
         one = jax.vmap(one, in_axes=[0 if i == axis else None for i in range(3)])
-    tables = jax.jit(one)(jnp.array(SEEDS), jnp.arange(WORLDS), jnp.arange(ITERATIONS * LENGTH + 1))
+    tables = jax.jit(one)(jnp.array(SEEDS), jnp.arange(NUM_ENVS), jnp.arange(ITERATIONS * LENGTH + 1))
     return jax.tree.map(np.asarray, tables)
 
 
 @pytest.fixture(scope="module")
-def tale(draws):
-    """What should have happened, told once more in plain Python from the addresses of the draws."""
-    return [[_retell(draws, place, world) for world in range(WORLDS)] for place in range(len(SEEDS))]
+def expected(draws):
+    """What should have happened, computed again in plain Python from the addresses of the draws."""
+    return [[_retell(draws, place, env) for env in range(NUM_ENVS)] for place in range(len(SEEDS))]
 
 
-def _retell(draws, place, world):
-    act, luck, start = (draws[purpose][place, world] for purpose in (Purpose.ACT, Purpose.STEP, Purpose.RESET))
+def _retell(draws, place, env):
+    act, luck, start = (draws[purpose][place, env] for purpose in (Purpose.ACT, Purpose.STEP, Purpose.RESET))
     cell, clock, steps = int(start[0]), 0, []
     for time in range(ITERATIONS * LENGTH):
         lean = np.float32(0.7) + np.float32(0.01) * np.float32(time // LENGTH)
@@ -346,68 +346,68 @@ def _retell(draws, place, world):
     return steps
 
 
-class TestVectorWorlds:
+class TestSeveralEnvs:
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_every_transition(self, written, tale, loop):
+    def test_every_transition(self, written, expected, loop):
         for place in range(len(LOOPS[loop])):
             seen = member(written[loop][-1].train_states.agent.seen, place)
             flat = jax.tree.map(lambda leaf: leaf.reshape(ITERATIONS * LENGTH, *leaf.shape[2:]), seen)
-            for world in range(WORLDS):
-                cell, action, reward, discount, following, over, _ = zip(*tale[place][world], strict=True)
-                np.testing.assert_array_equal(flat.obs[:, world], np.stack([cell, np.square(cell)], axis=1))
-                np.testing.assert_array_equal(flat.action[:, world], action)
-                np.testing.assert_array_equal(flat.reward[:, world], np.array(reward, np.float32))
-                np.testing.assert_array_equal(flat.discount[:, world], discount)
+            for env in range(NUM_ENVS):
+                cell, action, reward, discount, following, over, _ = zip(*expected[place][env], strict=True)
+                np.testing.assert_array_equal(flat.obs[:, env], np.stack([cell, np.square(cell)], axis=1))
+                np.testing.assert_array_equal(flat.action[:, env], action)
+                np.testing.assert_array_equal(flat.reward[:, env], np.array(reward, np.float32))
+                np.testing.assert_array_equal(flat.discount[:, env], discount)
                 np.testing.assert_array_equal(
-                    flat.next_obs[:, world], np.stack([following, np.square(following)], axis=1)
+                    flat.next_obs[:, env], np.stack([following, np.square(following)], axis=1)
                 )
-                np.testing.assert_array_equal(flat.last[:, world], over)
+                np.testing.assert_array_equal(flat.last[:, env], over)
 
-    def test_the_tale_has_both_kinds_of_ends(self, tale):
+    def test_the_tale_has_both_kinds_of_ends(self, expected):
         """Else the test above would have proved little."""
-        ends = [step for one in tale for world in one for step in world if step[5]]
+        ends = [step for one in expected for env in one for step in env if step[5]]
         assert sum(step[3] == 0 for step in ends) > 8
         assert sum(step[3] == 1 for step in ends) > 8
         assert all(step[6] == 6 for step in ends if step[3] == 1)
         assert any(step[6] == 6 for step in ends if step[3] == 0)  # the task ends as the time is up: it ended
-        for one in tale:
-            for world in one:
-                after = [now[0] for before, now in itertools.pairwise(world) if before[5]]
+        for one in expected:
+            for env in one:
+                after = [now[0] for before, now in itertools.pairwise(env) if before[5]]
                 assert set(after) <= {0, 1}
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_returns_and_lengths_of_episodes(self, written, tale, loop):
+    def test_returns_and_lengths_of_episodes(self, written, expected, loop):
         """Each of the three chunks counts the episodes that ended in it, with all they earned, in the user's signs."""
         for part, chunk in enumerate(written[loop]):
-            assert chunk.steps == (part + 1) * 2 * LENGTH * WORLDS
+            assert chunk.steps == (part + 1) * 2 * LENGTH * NUM_ENVS
             ended_in = range(part * 2 * LENGTH, (part + 1) * 2 * LENGTH)
             for place in range(len(LOOPS[loop])):
-                episodes = [one for world in tale[place] for one in _episodes(world, ended_in)]
+                episodes = [one for env in expected[place] for one in _episodes(env, ended_in)]
                 assert chunk.metrics["num_episodes"][place] == len(episodes) > 0
                 np.testing.assert_allclose(
                     chunk.metrics["episode_length"][place], np.mean([len(one) for one in episodes])
                 )
                 returns = np.mean([np.sum([step[2] for step in one], axis=0) for one in episodes], axis=0)
                 np.testing.assert_allclose(chunk.metrics["episode_return"][place], returns * [-1, 1], rtol=1e-5)
-                rewards = [[step[2] for step in world[ended_in.start : ended_in.stop]] for world in tale[place]]
+                rewards = [[step[2] for step in env[ended_in.start : ended_in.stop]] for env in expected[place]]
                 np.testing.assert_allclose(chunk.metrics["mean"][place], np.mean(rewards, axis=(0, 1)), rtol=1e-5)
-                ends = np.sum([step[5] for world in tale[place] for step in world[ended_in.start : ended_in.stop]])
+                ends = np.sum([step[5] for env in expected[place] for step in env[ended_in.start : ended_in.stop]])
                 np.testing.assert_allclose(chunk.metrics["ends"][place], ends / 2, rtol=1e-6)
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_the_clocks_go_on(self, written, tale, loop):
+    def test_the_clocks_go_on(self, written, expected, loop):
         train_states = written[loop][-1].train_states
         for place in range(len(LOOPS[loop])):
-            ends = [world[-1] for world in tale[place]]
+            ends = [env[-1] for env in expected[place]]
             clock = [0 if end[5] else end[6] for end in ends]
             np.testing.assert_array_equal(np.asarray(train_states.episode_step)[place], clock)
-            earned = [np.sum([step[2] for step in world[len(world) - n :]], axis=0) if n else [0.0, 0.0]
-                      for world, n in zip(tale[place], clock, strict=True)]  # fmt: skip
+            earned = [np.sum([step[2] for step in env[len(env) - n :]], axis=0) if n else [0.0, 0.0]
+                      for env, n in zip(expected[place], clock, strict=True)]  # fmt: skip
             np.testing.assert_allclose(np.asarray(train_states.episode_return)[place], earned, rtol=1e-5)
             assert np.asarray(train_states.iteration)[place] == ITERATIONS
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_the_learners_own_draws(self, written, draws, loop):
+    def test_the_agents_own_draws(self, written, draws, loop):
         for place, seed in enumerate(LOOPS[loop]):
             pages = member(written[loop][-1].train_states.agent, place)
             assert pages.first == jax.random.uniform(keys.stream(seed, Purpose.INIT))
@@ -418,7 +418,7 @@ class TestVectorWorlds:
         same(one.agent, other.agent)
         np.testing.assert_array_equal(one.obs, other.obs)
 
-    def test_a_plain_python_world_on_the_host(self, written):
+    def test_a_plain_python_env_on_the_host(self, written):
         """Any object with `spec`, `reset` and `step` will do, and numbers come out the same."""
 
         class Plain:
@@ -437,11 +437,11 @@ class TestVectorWorlds:
         same(member(end.train_states.agent), member(written["compiled"][-1].train_states.agent))
 
 
-def _episodes(world, ended_in):
+def _episodes(env, ended_in):
     """The steps of every episode that ended in a span of time."""
     begun = 0
-    for time, step in enumerate(world):
+    for time, step in enumerate(env):
         if step[5]:
             if time in ended_in:
-                yield world[begun : time + 1]
+                yield env[begun : time + 1]
             begun = time + 1

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import Multipliers, Networks, Optimiser, Stages, exact
+from lexrl import Multipliers, Networks, Stages, exact
 from lexrl.algorithms.projection import Projection
 from lexrl.schedules import Linear, Power
 from lexrl.tolerance import Absolute
@@ -242,7 +242,7 @@ VARIANTS = {
     # Half a unit at first, which is enough to give in; in the end too little.
     "decaying tolerance": lambda name: {"tolerance": Absolute(0.5) * Power(0.6)},
     "Robbins-Monro rates": lambda name: {
-        "networks": Networks(hidden_sizes=(), use_bias=False, optimiser=Optimiser("sgd", longest=0.0)),
+        "networks": Networks(hidden_sizes=(), use_bias=False, optimizer="sgd", max_grad_norm=0.0),
         "normalize_advantage": False,
         "learning_rate": Power(0.6, 10.0),
         "critic_learning_rate": Power(0.55, 10.0),
@@ -280,9 +280,7 @@ def test_limit_averages(name):
     transitions = np.zeros((2, 3, 2))
     transitions[0, [0, 1, 2], [0, 1, 0]] = transitions[1, :, 0] = 1
     cost, reward = [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5]], [[1.0, 5.0, 2.0], [5.0, 5.0, 5.0]]
-    process = lexrl.MOMDP.from_arrays(
-        transitions, [cost, reward], 1.0, initial=[1.0, 0.0], signals=("cost", "reward")
-    )
+    process = lexrl.MOMDP.from_arrays(transitions, [cost, reward], 1.0, initial=[1.0, 0.0], signals=("cost", "reward"))
     # Here each environment's rollout counts as an episode: there are 16 of them between updates.
     short = stages(name, stats_window_size=150.0, patience=400.0)
     algorithm = learner(name, (0.02, 0.02), kind=AVERAGE_REWARD[name], stages=short)

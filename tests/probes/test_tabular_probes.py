@@ -12,7 +12,12 @@ import pytest
 
 import lexrl
 
-RULES = ("q-learning", "sarsa", "expected-sarsa", "double-q")
+RULES = {
+    "q-learning": lexrl.QLearning,
+    "sarsa": lexrl.Sarsa,
+    "expected-sarsa": lexrl.ExpectedSarsa,
+    "double-q": lexrl.DoubleQLearning,
+}
 ORDER = "min cost > max reward > max bonus"
 SIGNALS = ("bonus", "reward", "cost")
 GAMMA = 0.9
@@ -38,9 +43,7 @@ class Probe(NamedTuple):
             for name, amount in signals.items():
                 rewards[SIGNALS.index(name), state, action] = amount
         first = np.eye(4)[0]
-        process = lexrl.MOMDP.from_arrays(
-            transitions, rewards, GAMMA, initial=first, terminal=[END], signals=SIGNALS
-        )
+        process = lexrl.MOMDP.from_arrays(transitions, rewards, GAMMA, initial=first, terminal=[END], signals=SIGNALS)
         return lexrl.FiniteEnv(process, max_episode_steps=10)
 
 
@@ -110,8 +113,7 @@ WORLDS = {
 def learned(rule):
     """The sets `[S, M+1, A]` each probe taught a learner; one program trains them all."""
     algorithms = [
-        lexrl.Tabular(rule, GAMMA, 0.05, lexrl.EpsilonGreedy(0.1), tolerance=probe.tolerance)
-        for probe in WORLDS.values()
+        RULES[rule](GAMMA, 0.05, lexrl.EpsilonGreedy(0.1), tolerance=probe.tolerance) for probe in WORLDS.values()
     ]
     worlds = lexrl.per_seed([probe.world() for probe in WORLDS.values()])
     result = lexrl.train(algorithms, worlds, ORDER, seeds=len(WORLDS), total_timesteps=50_000, num_log_points=1)

@@ -165,7 +165,7 @@ class TestResults:
 
     def test_learners_and_policies(self, result):
         one = result.agent(1)
-        assert one.q.shape == (1, 16, 2, 4)
+        assert one.q.shape == (16, 2, 4)
         np.testing.assert_array_equal(one.q, np.asarray(result.train_states.agent.q)[1])
         policies = result.chances()
         assert policies.shape == (3, 16, 4)
@@ -200,7 +200,7 @@ class TestResults:
 
     def test_as_text(self, result):
         first, *rest = str(result).splitlines()
-        assert first.startswith("Tabular, min cost > max reward: 3 seeds x 2,000 steps in ")
+        assert first.startswith("QLearning, min cost > max reward: 3 seeds x 2,000 steps in ")
         last = result.metrics["episode_return"][-1, :, 1]
         assert rest[0].startswith("  cost per episode while learning: ")
         assert rest[1] == (
@@ -215,7 +215,7 @@ class TestResults:
 
     def test_several_algorithms_as_text(self):
         result = lexrl.train([learner()] * 3, WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
-        assert str(result).startswith("Tabular, min cost > max reward: 3 seeds")
+        assert str(result).startswith("QLearning, min cost > max reward: 3 seeds")
 
     def test_no_episode_yet(self):
         result = lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=3.0)

@@ -53,9 +53,7 @@ def layered(seed):
             rewards[:, state, action] = rng.uniform(0, 1) + 0.7 * cost, cost
     transitions[END, :, END] = 1
     first = np.repeat([1 / WIDTH, 0], [WIDTH, END + 1 - WIDTH])
-    return lexrl.MOMDP.from_arrays(
-        transitions, rewards, 1.0, initial=first, terminal=[END], signals=("reward", "cost")
-    )
+    return lexrl.MOMDP.from_arrays(transitions, rewards, 1.0, initial=first, terminal=[END], signals=("reward", "cost"))
 
 
 def most_reward(process, spent, allowed):

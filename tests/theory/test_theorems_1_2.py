@@ -15,18 +15,22 @@ the seeds are also the first where no other policy can take an on-policy rule in
 
 import functools
 import itertools
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import lexrl
 from lexrl import exact, lex
-from lexrl.algorithms.tabular import Rule
 from lexrl.schedules import Power, glie
 from lexrl.tolerance import Absolute, Adaptive
 
-RULES = get_args(Rule)
+RULES = {
+    "q-learning": lexrl.QLearning,
+    "sarsa": lexrl.Sarsa,
+    "expected-sarsa": lexrl.ExpectedSarsa,
+    "double-q": lexrl.DoubleQLearning,
+}
 ORDERS = {2: "max signal_1 > max signal_2", 3: "max signal_1 > max signal_2 > max signal_3"}
 GAMMAS = (0.8, 0.7, 0.6)
 ALPHA = Power(0.7)
@@ -133,7 +137,7 @@ def learners(family, chosen, rule="q-learning", tolerance=None, exploration=None
     """An algorithm for each world: the rates of the theorem, and half the gap as tolerance unless told otherwise."""
     bandit = lexrl.EpsilonGreedy(glie(family.exploration)) if exploration is None else exploration
     return [
-        lexrl.Tabular(rule, case.gamma, ALPHA, bandit, tolerance=case.below_the_gap if tolerance is None else tolerance)
+        RULES[rule](case.gamma, ALPHA, bandit, tolerance=case.below_the_gap if tolerance is None else tolerance)
         for case in chosen
     ]
 
@@ -219,7 +223,7 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_gap(rule, tau, stays)
     np.testing.assert_allclose(gaps.literal, [5.0, 100.0])
     np.testing.assert_allclose(gaps.deciding, [5.0, np.inf])
     np.testing.assert_array_equal(self_supporting(process, (tau, tau)), [[0]] if tau < 0.5 else [[0], [1]])
-    algorithm = lexrl.Tabular(rule, 0.9, ALPHA, lexrl.EpsilonGreedy(glie(30.0)), tolerance=tau)
+    algorithm = RULES[rule](0.9, ALPHA, lexrl.EpsilonGreedy(glie(30.0)), tolerance=tau)
     result = lexrl.train(
         algorithm, lexrl.FiniteEnv(process), ORDERS[2], seeds=3, total_timesteps=100_000, num_log_points=1
     )

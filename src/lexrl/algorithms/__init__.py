@@ -1,10 +1,11 @@
 """The algorithms, one file each."""
 
 from lexrl.algorithms.a2c import A2C
-from lexrl.algorithms.actor_critic import Networks
 from lexrl.algorithms.appropo import ApproPO
 from lexrl.algorithms.average_reward import LA2CAverageReward, LPPOAverageReward
+from lexrl.algorithms.double_q import DoubleQLearning
 from lexrl.algorithms.dqn import DQN
+from lexrl.algorithms.expected_sarsa import ExpectedSarsa
 from lexrl.algorithms.la2c import LA2C
 from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.algorithms.ldqn import LDQN
@@ -13,21 +14,17 @@ from lexrl.algorithms.ppo import PPO
 from lexrl.algorithms.ppo_lagrangian import PPOLagrangian
 from lexrl.algorithms.projection import Projection
 from lexrl.algorithms.q_critic import LPPOQCritic
+from lexrl.algorithms.q_learning import QLearning
 from lexrl.algorithms.random import Random
 from lexrl.algorithms.rcpo import RCPO
+from lexrl.algorithms.sarsa import Sarsa
 from lexrl.algorithms.second_order import LA2CSecondOrder, LPPOSecondOrder
 from lexrl.algorithms.single_objective import SingleObjective
-from lexrl.algorithms.tabular import (
-    DoubleQLearning,
-    EpsilonGreedy,
-    ExpectedSarsa,
-    QLearning,
-    Sarsa,
-    Softmax,
-    Tabular,
-    gabor,
-)
+from lexrl.algorithms.tabular import EpsilonGreedy, Softmax
 from lexrl.algorithms.var_ac import VaRAC
+
+TABULAR = QLearning | Sarsa | ExpectedSarsa | DoubleQLearning
+"""The algorithms with a table."""
 
 __all__ = [
     "A2C",
@@ -37,6 +34,7 @@ __all__ = [
     "LPPO",
     "PPO",
     "RCPO",
+    "TABULAR",
     "ApproPO",
     "DoubleQLearning",
     "EpsilonGreedy",
@@ -46,7 +44,6 @@ __all__ = [
     "LPPOAverageReward",
     "LPPOQCritic",
     "LPPOSecondOrder",
-    "Networks",
     "PIDLagrangian",
     "PPOLagrangian",
     "Projection",
@@ -55,7 +52,5 @@ __all__ = [
     "Sarsa",
     "SingleObjective",
     "Softmax",
-    "Tabular",
     "VaRAC",
-    "gabor",
 ]

@@ -15,8 +15,8 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl.algorithms import actor_critic, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
-from lexrl.networks import Actor
+from lexrl.algorithms.actor_critic import Agent, Batch
+from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 

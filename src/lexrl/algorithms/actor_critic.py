@@ -7,64 +7,26 @@ scale of its targets, so that objectives of any size learn equally well.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import tyro
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import networks as nets
 from lexrl import returns
 from lexrl.backend import fusion_barrier
 from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
-from lexrl.networks import MLP, Activation, Actor, Optimiser, OptState
+from lexrl.networks import Actor, Network, Networks
+from lexrl.optimizers import OptState
 from lexrl.returns import EpisodeTracker
-from lexrl.types import Box, Discrete, Spec, Transition
-
-
-class Networks(eqx.Module):
-    """The two networks and how they are trained."""
-
-    hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
-    """Widths of the hidden layers, of the actor and the critic; none: linear."""
-    critic_hidden_sizes: tuple[int, ...] | None = eqx.field(static=True, default=None)
-    """Other widths for the critic; empty: linear in the features."""
-    activation: Activation = eqx.field(static=True, default="tanh")
-    use_bias: bool = eqx.field(static=True, default=True)
-    """Networks with biases; without hidden layers and biases, numbered states make them tables."""
-    critic_features: tyro.conf.Suppress[Callable[[Array], Array] | None] = eqx.field(static=True, default=None)
-    """What the critic sees of an observation; None: all of it."""
-    squash_output: bool = eqx.field(static=True, default=False)
-    """Press continuous actions into their bounds, by tanh."""
-    init_std: float = 0.6
-    """First standard deviation of continuous actions."""
-    optimiser: Optimiser = Optimiser()
-
-    def __check_init__(self):
-        nets.require_widths(self.hidden_sizes)
-        nets.require_widths(self.critic_hidden_sizes or ())
-        if isinstance(self.init_std, int | float) and not self.init_std > 0:
-            raise InputError(f"The spread of actions is {self.init_std}; it must be above 0.")
-
-    def feature_space(self, space: Discrete | Box) -> Discrete | Box:
-        """The space of what the critic sees of an observation."""
-        if self.critic_features is None:
-            return space
-        one = (
-            jax.ShapeDtypeStruct((), jnp.int32)
-            if isinstance(space, Discrete)
-            else jax.ShapeDtypeStruct(space.shape, jnp.float32)
-        )
-        return Box(jax.eval_shape(self.critic_features, one).shape)
+from lexrl.types import Discrete, Spec, Transition
 
 
 class Agent(NamedTuple):
     """The networks and running statistics of an actor-critic."""
 
     actor: Actor
-    critic: MLP
+    critic: Network
     actor_opt_state: OptState
     critic_opt_state: OptState
     value_scale: Float[Array, " M"]
@@ -102,29 +64,13 @@ class Batch(NamedTuple):
 def init_agent(networks: Networks, spec: Spec, key: Array, num_envs: int, per_action: bool = False) -> Agent:
     """New networks; `per_action` makes the critic predict `Q_i(s, a)` for each discrete action."""
     m, keys = len(spec.objectives), jax.random.split(key, 2)
-    actor = nets.actor(
-        keys[0],
-        spec,
-        networks.hidden_sizes,
-        activation=networks.activation,
-        use_bias=networks.use_bias,
-        squash_output=networks.squash_output,
-        spread=networks.init_std,
-    )
-    critic = nets.mlp(
-        keys[1],
-        networks.feature_space(spec.observation_space),
-        (m, spec.action_space.n) if per_action and isinstance(spec.action_space, Discrete) else (m,),
-        networks.hidden_sizes if networks.critic_hidden_sizes is None else networks.critic_hidden_sizes,
-        activation=networks.activation,
-        use_bias=networks.use_bias,
-        last=0.1,
-    )
+    shape = (m, spec.action_space.n) if per_action and isinstance(spec.action_space, Discrete) else (m,)
+    actor, critic = networks.init_actor(keys[0], spec), networks.init_critic(keys[1], spec, shape)
     return Agent(
         actor=actor,
         critic=critic,
-        actor_opt_state=networks.optimiser.start(actor),
-        critic_opt_state=networks.optimiser.start(critic),
+        actor_opt_state=networks.init_opt_state(actor),
+        critic_opt_state=networks.init_opt_state(critic),
         value_scale=jnp.ones(m),
         mean_reward=jnp.zeros(m),
         episode_tracker=returns.init_tracker(num_envs, m),
@@ -132,7 +78,7 @@ def init_agent(networks: Networks, spec: Spec, key: Array, num_envs: int, per_ac
     )
 
 
-Prediction = Callable[[Networks, MLP, Batch], Float[Array, "B M"]]
+Prediction = Callable[[Networks, Network, Batch], Float[Array, "B M"]]
 
 
 def act(self: Any, state: Any, obs: Array, key: Array, *, greedy: bool = False) -> Array:
@@ -246,19 +192,19 @@ def combine(
     return relative, normalize(whole), whole.std() + 1e-8
 
 
-def predict(networks: Networks, critic: MLP, obs: Array) -> Float[Array, "..."]:
+def predict(networks: Networks, critic: Network, obs: Array) -> Float[Array, "..."]:
     """The critic's output, divided by the scale as it is."""
     return critic(obs if networks.critic_features is None else networks.critic_features(obs))
 
 
-def predict_values(networks: Networks, critic: MLP, batch: Batch) -> Float[Array, "B M"]:
+def predict_values(networks: Networks, critic: Network, batch: Batch) -> Float[Array, "B M"]:
     """What is compared with the targets of a batch."""
     return predict(networks, critic, batch.obs)
 
 
 def step_actor(networks: Networks, agent: Agent, gradient: Any, learning_rate: Any) -> Agent:
     """One step of the actor down the gradient."""
-    actor, opt_state = networks.optimiser.step(agent.actor, gradient, agent.actor_opt_state, learning_rate)
+    actor, opt_state = networks.gradient_step(agent.actor, gradient, agent.actor_opt_state, learning_rate)
     return agent._replace(actor=actor, actor_opt_state=opt_state)
 
 
@@ -267,13 +213,13 @@ def step_critic(
 ) -> tuple[Agent, Float[Array, " M"]]:
     """One step of the critic towards the targets; and half the mean squared error per objective."""
 
-    def loss(critic: MLP) -> tuple[Array, Array]:
+    def loss(critic: Network) -> tuple[Array, Array]:
         errors = (prediction(networks, critic, batch) - batch.target) ** 2
         each = 0.5 * jnp.mean(errors if batch.weight is None else batch.weight * errors, axis=0)
         return each.sum(), each
 
     gradient, losses = jax.grad(loss, has_aux=True)(agent.critic)
-    critic, opt_state = networks.optimiser.step(agent.critic, gradient, agent.critic_opt_state, learning_rate)
+    critic, opt_state = networks.gradient_step(agent.critic, gradient, agent.critic_opt_state, learning_rate)
     return agent._replace(critic=critic, critic_opt_state=opt_state), losses
 
 

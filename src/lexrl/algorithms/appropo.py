@@ -7,8 +7,8 @@ over directions of length up to 1 in the polar cone `{ lambda : lambda . y <= 0 
     policy     best response to the scalar reward  -lambda . z : here a DQN that goes on learning
     direction  lambda <- nearest direction in the polar cone to  lambda + eta (z of that policy, kappa)
 
-What is returned is not the last policy but the mixture of all of them: one is drawn when an episode begins, and plays
-it to its end. A sample of `kept` of them is kept, in which each of them is with the same chance.
+The result is not the last policy but the mixture of all of them: one is drawn when an episode begins, and acts until
+its end. A uniform sample of `mixture_size` of them is kept.
 """
 
 from typing import Any, NamedTuple
@@ -23,56 +23,58 @@ from lexrl import distributions, replay, returns
 from lexrl.algorithms import dqn, lagrangian, validation
 from lexrl.algorithms.dqn import DQN
 from lexrl.constraints import Box, ConvexSet, as_box
-from lexrl.errors import InputError
-from lexrl.networks import MLP
+from lexrl.networks import Network
+from lexrl.reprs import short_repr
 from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Power, Schedule, named
 from lexrl.types import Metrics, Spec, Transition
+from lexrl.units import counts
 
 
 class State(NamedTuple):
-    """The game so far."""
+    """The oracle, the direction and the mixture."""
 
     oracle: dqn.State
     direction: Float[Array, " K+1"]
-    """lambda, of the lifted space."""
+    """lambda, in the lifted space."""
     sides: Float[Array, "K M"]
-    """Each row picks a signal that the set is about, in the user's sign."""
+    """Each row picks a signal of the set, in the user's sign."""
     episode_tracker: EpisodeTracker
-    """Plain sums of these since each episode began."""
+    """Undiscounted sums of these since each episode began."""
     total: Float[Array, " K"]
-    """Of the episodes since the direction last moved."""
+    """Sum of returns over the episodes since the last update of the direction."""
     episodes: Float[Array, ""]
-    """How many these are."""
-    turns: Int[Array, ""]
-    """How often the direction has moved."""
+    """Number of these episodes."""
+    num_direction_updates: Int[Array, ""]
     average: Float[Array, " K"]
-    """Mean of z over all turns: where the mixture is."""
-    mixture: MLP
-    """`[kept, ...]`: the sample of the policies."""
+    """Mean of z over all updates of the direction: the returns of the mixture."""
+    mixture: Network
+    """`[mixture_size, ...]`: the sample of the policies."""
     playing: Int[Array, ""]
-    """Which of them plays; -1: the one that learns."""
+    """Index of the policy that acts; -1: the one that learns."""
 
 
 class ApproPO(eqx.Module):
     """A mixture of policies whose mean returns lie in a box (or another convex set)."""
 
     target_set: ConvexSet = eqx.field(converter=as_box, default=as_box("reward in 90..350, cost in 0..10"))
-    """Where the sums of an episode's signals are to be on average, as in 'reward in 90..350, cost in 0..10'."""
+    """Where the mean returns of the signals shall lie, as in 'reward in 90..350, cost in 0..10'."""
     episodes_per_update: int = eqx.field(static=True, default=1)
-    """Episodes between moves of the direction."""
+    """Episodes between updates of the direction."""
     mixture_size: int = eqx.field(static=True, default=32)
-    """Policies of the mixture that are kept."""
-    eta: Schedule = eqx.field(converter=named("eta"), default=Power(0.5))
-    """Step size of the direction, by the number of its moves, in units where the set is about 1 away."""
+    """Number of policies kept of the mixture."""
+    eta: Schedule = eqx.field(converter=named("eta"), default=Power(0.5), metadata=counts("direction updates"))
+    """Step size of the direction, by the number of its updates, in units where the set is about 1 away."""
     kappa: float = 1.0
     """The constant that lifts the set to a cone, in units of the set's size."""
     oracle: DQN = DQN()
+    """The algorithm that finds a best response to the direction."""
+
+    __repr__ = short_repr
 
     def __check_init__(self):
-        validation.require_positive(every=self.episodes_per_update, kept=self.mixture_size)
-        if isinstance(self.kappa, int | float) and not self.kappa > 0:
-            raise InputError(f"kappa is {self.kappa:g}; it must be above 0.")
+        validation.require_positive(episodes_per_update=self.episodes_per_update, mixture_size=self.mixture_size)
+        validation.require_above_zero(kappa=self.kappa)
 
     @property
     def num_envs(self) -> int:
@@ -89,8 +91,8 @@ class ApproPO(eqx.Module):
     def init(self, spec: Spec, key: Array) -> State:
         names = self.target_set.names
         k = len(names)
-        alone = spec._replace(objectives=("response",), signs=())
-        oracle = dqn.start(self.oracle, alone, key)._replace(replay=replay.empty(spec, self.oracle.buffer_size))
+        single = spec._replace(objectives=("response",), signs=())
+        oracle = dqn.init(self.oracle, single, key)._replace(replay=replay.empty(spec, self.oracle.buffer_size))
         return State(
             oracle=oracle,
             direction=jnp.zeros(k + 1),
@@ -98,22 +100,22 @@ class ApproPO(eqx.Module):
             episode_tracker=returns.init_tracker(self.oracle.num_envs, k),
             total=jnp.zeros(k),
             episodes=jnp.float32(0),
-            turns=jnp.int32(0),
+            num_direction_updates=jnp.int32(0),
             average=jnp.zeros(k),
             mixture=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.mixture_size, *leaf.shape)), oracle.net),
             playing=jnp.int32(-1),
         )
 
     def begin(self, state: State, key: Array) -> State:
-        """The state with the policy that is to play the next episode drawn from the mixture."""
-        full = jnp.clip(state.turns, 1, self.mixture_size)
+        """The state with a policy drawn from the mixture for the next episode."""
+        full = jnp.clip(state.num_direction_updates, 1, self.mixture_size)
         return state._replace(playing=jax.random.randint(key, (), 0, full))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
         return distributions.draw(self.probabilities(state, obs, greedy=greedy), key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """Epsilon-greedy of the policy that plays."""
+        """Epsilon-greedy with respect to the policy that acts."""
         drawn = jax.tree.map(lambda leaf: leaf[jnp.maximum(state.playing, 0)], state.mixture)
         net = jax.tree.map(lambda own, other: jnp.where(state.playing < 0, own, other), state.oracle.net, drawn)
         return self.oracle.probabilities(state.oracle._replace(net=net), obs, greedy=greedy)
@@ -122,7 +124,7 @@ class ApproPO(eqx.Module):
         learn, pick = jax.random.split(key)
         size = self._size()
         weights = -(state.direction[:-1] / size) @ state.sides
-        oracle, metrics = dqn.fit(
+        oracle, metrics = dqn.learn(
             self.oracle, state.oracle, rollout, learn, dqn.best, lambda reward: (reward @ weights)[..., None]
         )
         signals = rollout.reward @ state.sides.T
@@ -138,33 +140,33 @@ class ApproPO(eqx.Module):
         # The oracle stays outside of the branch: its replay would be copied.
         rest = jax.lax.cond(
             state.episodes >= self.episodes_per_update,
-            lambda rest: self._turn(rest, oracle.net, pick),
+            lambda rest: self._update_direction(rest, oracle.net, pick),
             lambda rest: rest,
             state._replace(oracle=()),
         )
         state = rest._replace(oracle=oracle)
         away = state.average - self.target_set.project(state.average)
-        told = {
+        reported = {
             "distance": jnp.linalg.norm(away / size),
             "multiplier": -(state.direction[:-1] / size) @ state.sides,
             "loss": metrics["loss"][0],
             "td_error": metrics["td_error"][0],
         }
-        return state, told
+        return state, reported
 
-    def _turn(self, state: State, net: MLP, key: Array) -> State:
-        """The direction after its move, with the policy that answered to it added to the mixture."""
+    def _update_direction(self, state: State, net: Network, key: Array) -> State:
+        """Move the direction, and add the oracle's policy to the mixture."""
         here = state.total / jnp.maximum(state.episodes, 1.0)
-        turns = state.turns + 1
+        num_direction_updates = state.num_direction_updates + 1
         size = self._size()
         lifted = jnp.append(here / size, self.kappa)
-        wanted = state.direction + self.eta(turns) * lifted
+        wanted = state.direction + self.eta(num_direction_updates) * lifted
         cone = nearest_in_cone(lambda x: self.target_set.project(x * size) / size, self.kappa, wanted)
         direction = wanted - cone  # Moreau: what is left of a cone's nearest point is its polar cone's
         direction = direction / jnp.maximum(1.0, jnp.linalg.norm(direction))
-        # A sample in which each policy is with the same chance (Vitter's reservoir).
-        place = jax.random.randint(key, (), 0, turns)
-        place = jnp.where(state.turns < self.mixture_size, state.turns, place)
+        # A uniform sample of all policies (Vitter's reservoir).
+        place = jax.random.randint(key, (), 0, num_direction_updates)
+        place = jnp.where(state.num_direction_updates < self.mixture_size, state.num_direction_updates, place)
         mixture = jax.tree.map(
             lambda kept, new: jnp.where(
                 place < self.mixture_size, kept.at[jnp.minimum(place, self.mixture_size - 1)].set(new), kept
@@ -176,13 +178,13 @@ class ApproPO(eqx.Module):
             direction=direction,
             total=jnp.zeros_like(state.total),
             episodes=jnp.float32(0),
-            turns=turns,
-            average=state.average + (here - state.average) / turns,
+            num_direction_updates=num_direction_updates,
+            average=state.average + (here - state.average) / num_direction_updates,
             mixture=mixture,
         )
 
     def _size(self) -> Float[Array, " K"]:
-        """About how large each signal's sums are: the unit it is measured in.
+        """Typical size of each signal's returns: the unit it is measured in.
 
         One unit for all signals unless the set is a box: only there is the nearest point the same in units of each.
         """

@@ -17,9 +17,10 @@ from jaxtyping import Float
 
 from lexrl import returns
 from lexrl.algorithms import a2c, actor_critic, la2c, lppo, ppo, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.multipliers import Multipliers
+from lexrl.networks import Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Sample, Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance

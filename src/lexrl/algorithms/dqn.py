@@ -1,9 +1,9 @@
 """DQN (Mnih et al. 2015): Q-learning with a network, a replay buffer and a target network. One objective.
 
-    Q(s, a)  moves towards  r + gamma Q_target(s', argmax_b Q'(s', b)),        nothing after the + where the task ended
+    Q(s, a)  moves towards  r + gamma Q_target(s', argmax_b Q'(s', b)),        only r where the task ended
 
 where Q' is the target network itself or, for Double DQN (van Hasselt et al. 2016), the network that learns: the maximum
-of estimates is too high on average, and two networks seldom err on the same action.
+of estimates is too high on average, and two networks seldom overestimate the same action.
 """
 
 from collections.abc import Callable
@@ -16,22 +16,26 @@ import optax
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import distributions, networks, replay
+from lexrl import distributions, networks, optimizers, replay
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import validation
 from lexrl.backend import compute_once
 from lexrl.errors import InputError
-from lexrl.networks import MLP, Activation, Optimiser, OptState
+from lexrl.networks import Builder, Network, as_builder
+from lexrl.optimizers import Optimizer, OptState, as_optimizer
+from lexrl.perceptrons import Activation, mlp, require_layers
 from lexrl.replay import Replay
-from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.reprs import short_repr
+from lexrl.schedules import Constant, Schedule, named
 from lexrl.types import Discrete, Metrics, Spec, Transition
+from lexrl.units import counts
 
 
 class State(NamedTuple):
-    """Everything a Q-network learner remembers."""
+    """The networks, the optimizer and the replay buffer."""
 
-    net: MLP
-    target: MLP | None
+    net: Network
+    target: Network | None
     """An older copy of the network that gives the targets; None: the network itself does."""
     opt_state: OptState
     replay: Replay
@@ -43,9 +47,9 @@ class DQN(eqx.Module):
     """Deep Q-learning of one objective."""
 
     num_envs: int = eqx.field(static=True, default=8)
-    """Worlds side by side."""
+    """Parallel environments."""
     num_steps: int = eqx.field(static=True, default=4)
-    """Steps of each world between updates."""
+    """Steps of each environment between updates."""
     batch_size: int = eqx.field(static=True, default=64)
     """Transitions in a gradient step, drawn from the buffer."""
     gradient_steps: int = eqx.field(static=True, default=2)
@@ -60,25 +64,39 @@ class DQN(eqx.Module):
     """Let the network choose the action whose value the target network gives."""
     gamma: float = 0.99
     """Discount."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(
+        converter=named("learning_rate"), default=Constant(1e-3), metadata=counts("gradient steps")
+    )
     """Step size, by the number of gradient steps."""
-    epsilon: Schedule = eqx.field(converter=named("epsilon"), default=Constant(0.05))
-    """Share of random actions, by the number of environment steps."""
+    epsilon: Schedule = eqx.field(
+        converter=named("epsilon"), default=Constant(0.05), metadata=counts("environment steps")
+    )
+    """Probability of a random action, by the number of environment steps."""
     return_scale: float = 1.0
-    """About how large returns are: the network computes in these units."""
+    """Typical size of returns: the network's output is in units of it."""
     hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
-    """Widths of the hidden layers; none: linear."""
+    """Sizes of the hidden layers; none: linear."""
     activation: Activation = eqx.field(static=True, default="relu")
     use_bias: bool = eqx.field(static=True, default=True)
-    """A network with biases; without hidden layers and biases, numbered states make it a table."""
-    optimiser: Optimiser = Optimiser(longest=10.0)
+    """A network with biases; without hidden layers and biases it is a table on discrete observations."""
+    network: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
+    """A function (key, spec) -> eqx.Module that builds a Q-network of your own, whose output has shape (M, A)."""
+    optimizer: Optimizer = eqx.field(static=True, converter=as_optimizer, default="adam")
+    """'adam', 'sgd', or an optax optimizer such as optax.adamw."""
+    max_grad_norm: float = 10.0
+    """Gradients are clipped to this norm; 0: never."""
+
+    __repr__ = short_repr
 
     def __check_init__(self):
-        check_sizes(self)
+        check(self)
+
+    def num_gradient_steps(self, num_updates: int) -> int:
+        return num_gradient_steps(self, num_updates)
 
     def init(self, spec: Spec, key: Array) -> State:
         validation.require_one_objective("DQN", "LDQN", spec)
-        return start(self, spec, key)
+        return init(self, spec, key)
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
         return distributions.draw(self.probabilities(state, obs, greedy=greedy), key)
@@ -91,12 +109,12 @@ class DQN(eqx.Module):
         return (1.0 - epsilon) * (best / best.sum()) + epsilon / q.shape[-1]
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        return fit(self, state, rollout, key, best)
+        return learn(self, state, rollout, key, best)
 
 
 Bootstrap = Callable[[Float[Array, "B M A"], Float[Array, "B M A"], Array], tuple[Float[Array, "B M"], Metrics]]
-"""The values of successors, from q-values that choose, q-values that count, and the number of updates; and what is
-worth watching."""
+"""Values of the successors and metrics, from the Q-values that choose actions, the Q-values that evaluate them, and the
+number of updates."""
 
 
 def best(q: Float[Array, "B 1 A"], value: Float[Array, "B 1 A"], _: Array) -> tuple[Float[Array, "B 1"], Metrics]:
@@ -104,68 +122,76 @@ def best(q: Float[Array, "B 1 A"], value: Float[Array, "B 1 A"], _: Array) -> tu
     return ac.of_action(value, jnp.argmax(q[:, 0], axis=-1)), {}
 
 
-def start(settings: Any, spec: Spec, key: Array) -> State:
+def init(settings: Any, spec: Spec, key: Array) -> State:
     """A new network `Q_i(s, a)` and an empty buffer."""
     if not isinstance(spec.action_space, Discrete):
         raise InputError(
             f"A Q-network needs discrete actions, but this environment has {spec.action_space}; use LPPO or LA2C."
         )
     shape = (len(spec.objectives), spec.action_space.n)
-    net = networks.mlp(
-        key,
-        spec.observation_space,
-        shape,
-        settings.hidden_sizes,
-        activation=settings.activation,
-        use_bias=settings.use_bias,
-        last=0.1,
-    )
+    if settings.network is not None:
+        net = networks.build_network(settings.network, key, spec, shape, "Q-network")
+    else:
+        net = mlp(
+            key,
+            spec.observation_space,
+            shape,
+            settings.hidden_sizes,
+            activation=settings.activation,
+            use_bias=settings.use_bias,
+            output_scale=0.1,
+        )
     return State(
         net=net,
         target=net if settings.target_update_interval else None,
-        opt_state=settings.optimiser.start(net),
+        opt_state=optimizers.init(settings.optimizer, net),
         replay=replay.empty(spec, settings.buffer_size),
         num_updates=jnp.int32(0),
     )
 
 
-def fit(
+def learn(
     settings: Any,
     state: State,
     rollout: Transition,
     key: Array,
     bootstrap: Bootstrap,
-    pay: Callable[[Array], Array] = lambda reward: reward,
+    reward_of: Callable[[Array], Array] = lambda reward: reward,
 ) -> tuple[State, Metrics]:
-    """Remember the rollout, then learn from a few batches of what is remembered.
+    """Add the rollout to the buffer, then take a few gradient steps, each on a batch from it.
 
-    `settings` is the algorithm itself, `DQN` or `LDQN`. `pay` turns the rewards that were remembered into those that
-    are learned from: ApproPO's change with its direction.
+    `settings` is the algorithm itself, `DQN` or `LDQN`. `reward_of` turns the stored rewards into those that are
+    learned from: ApproPO's change with its direction.
     """
     kept = replay.add(state.replay, rollout)
-    m = jax.eval_shape(pay, rollout.reward).shape[-1]
+    m = jax.eval_shape(reward_of, rollout.reward).shape[-1]
     scale, gamma = ac.per_objective(settings.return_scale, m), ac.per_objective(settings.gamma, m)
 
     def step(carry: State, key: Array) -> tuple[State, Metrics]:
-        seen = replay.draw(kept, key, settings.batch_size)
-        seen = compute_once(seen, carry.num_updates >= 0)
+        batch = replay.draw(kept, key, settings.batch_size)
+        batch = compute_once(batch, carry.num_updates >= 0)
         source = carry.net if carry.target is None else carry.target
-        value = source(seen.next_obs) * scale[:, None]
-        q = carry.net(seen.next_obs) * scale[:, None] if settings.double_q else value
+        value = source(batch.next_obs) * scale[:, None]
+        q = carry.net(batch.next_obs) * scale[:, None] if settings.double_q else value
         boot, metrics = bootstrap(q, value, carry.num_updates + 1)
-        goal = (pay(seen.reward) + gamma * seen.discount[:, None] * boot) / scale
+        goal = (reward_of(batch.reward) + gamma * batch.discount[:, None] * boot) / scale
 
-        def loss(net: MLP) -> tuple[Array, Metrics]:
-            q = ac.of_action(net(seen.obs), seen.action)
+        def loss(net: Network) -> tuple[Array, Metrics]:
+            q = ac.of_action(net(batch.obs), batch.action)
             each = jnp.mean(optax.huber_loss(q, goal), axis=0)
             size = scale * jnp.mean(jnp.abs(q - goal), axis=0)
             return each.sum(), {"loss": each, "td_error": size, "q_value": scale * q.mean(axis=0)}
 
         gradient, more = jax.grad(loss, has_aux=True)(carry.net)
-        net, opt_state = settings.optimiser.step(
-            carry.net, gradient, carry.opt_state, settings.learning_rate(carry.num_updates + 1)
-        )
         done = carry.num_updates + 1
+        net, opt_state = optimizers.step(
+            settings.optimizer,
+            settings.max_grad_norm,
+            carry.net,
+            gradient,
+            carry.opt_state,
+            settings.learning_rate(done),
+        )
         target = carry.target
         if target is not None:
             renew = done % target_update_period(settings) == 0
@@ -189,20 +215,31 @@ def target_update_period(settings: Any) -> int:
     return settings.target_update_interval * settings.gradient_steps // (settings.num_envs * settings.num_steps)
 
 
-def check_sizes(settings: Any) -> None:
-    """Complain about sizes that do not fit together."""
+def num_gradient_steps(settings: Any, num_updates: int) -> int:
+    """Gradient steps taken in so many updates: none before the buffer holds `learning_starts` transitions."""
+    block = settings.num_steps * settings.num_envs
+    waiting = max(0, -(-settings.learning_starts // block) - 1)
+    return max(0, num_updates - waiting) * settings.gradient_steps
+
+
+def check(settings: Any) -> None:
+    """Refuse settings that are out of range or do not fit together."""
     validation.require_positive(
         num_steps=settings.num_steps,
         num_envs=settings.num_envs,
         batch_size=settings.batch_size,
         gradient_steps=settings.gradient_steps,
     )
-    validation.require_ranges(settings)
-    validation.require_choices(settings)
-    networks.require_widths(settings.hidden_sizes)
-    first = settings.epsilon(1)
-    if isinstance(first, int | float) and first > 1:
-        raise InputError(f"epsilon begins at {first:g}; a share of random actions is at most 1.")
+    validation.require_in_unit_interval(gamma=settings.gamma)
+    validation.require_above_zero(return_scale=settings.return_scale)
+    validation.require_at_least(
+        0, target_update_interval=settings.target_update_interval, learning_starts=settings.learning_starts
+    )
+    require_layers(settings.activation, settings.hidden_sizes)
+    networks.require_max_grad_norm(settings.max_grad_norm)
+    largest = settings.epsilon.largest()
+    if isinstance(largest, int | float) and largest > 1:
+        raise InputError(f"epsilon is up to {largest:g}; a probability is at most 1.")
     block = settings.num_steps * settings.num_envs
     if settings.buffer_size < block or settings.buffer_size % block:
         raise InputError(

@@ -16,8 +16,9 @@ from jax import Array
 
 from lexrl import multipliers, stages
 from lexrl.algorithms import a2c, actor_critic, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.multipliers import Multipliers
+from lexrl.networks import Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Sample, Stages, from_critic, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance

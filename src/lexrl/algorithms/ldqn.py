@@ -2,10 +2,9 @@
 
     Q_i(s, a)  moves towards  r_i + gamma_i max_{b in D_{i-1}(s')} Q_i(s', b)        for every objective i
 
-where Q and the admissible sets D at s' are the target network's, with the update's tolerance; as a double learner, the
-network itself forms the sets and chooses b, and the target network gives its value. Actions are picked by
-lexicographic epsilon-greedy (Algorithm 1) on the network. With one objective and tolerance 0 this is DQN, to the last
-bit.
+where Q and the admissible sets D at s' are the target network's, with the update's tolerance; with `double_q`, the
+network itself forms the sets and chooses b, and the target network gives its value. Actions are chosen by lexicographic
+epsilon-greedy (Algorithm 1) on the network. With one objective and tolerance 0 this is DQN, bit for bit.
 """
 
 import equinox as eqx
@@ -15,21 +14,25 @@ from jaxtyping import Float
 
 from lexrl import distributions, lex
 from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import validation
-from lexrl.algorithms.dqn import State, check_sizes, fit, start
-from lexrl.networks import Activation, Optimiser
-from lexrl.schedules import Constant, Schedule, as_schedule, named
-from lexrl.tolerance import Absolute, Moment, Tolerances, as_tolerance, slack
+from lexrl.algorithms import dqn, validation
+from lexrl.algorithms.dqn import State
+from lexrl.networks import Builder, as_builder
+from lexrl.optimizers import Optimizer, as_optimizer
+from lexrl.perceptrons import Activation
+from lexrl.reprs import short_repr
+from lexrl.schedules import Constant, Schedule, named
+from lexrl.tolerance import Absolute, Moment, Tolerances, as_optional_tolerance, as_tolerance, slack
 from lexrl.types import Metrics, Spec, Transition
+from lexrl.units import counts
 
 
 class LDQN(eqx.Module):
     """Lexicographic deep Q-learning."""
 
     num_envs: int = eqx.field(static=True, default=8)
-    """Worlds side by side."""
+    """Parallel environments."""
     num_steps: int = eqx.field(static=True, default=4)
-    """Steps of each world between updates."""
+    """Steps of each environment between updates."""
     batch_size: int = eqx.field(static=True, default=64)
     """Transitions in a gradient step, drawn from the buffer."""
     gradient_steps: int = eqx.field(static=True, default=2)
@@ -44,34 +47,54 @@ class LDQN(eqx.Module):
     """Let the network choose the action whose value the target network gives."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
-    learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3))
+    learning_rate: Schedule = eqx.field(
+        converter=named("learning_rate"), default=Constant(1e-3), metadata=counts("gradient steps")
+    )
     """Step size, by the number of gradient steps."""
-    epsilon: Schedule = eqx.field(converter=named("epsilon"), default=Constant(0.05))
-    """Share of random actions, by the number of environment steps."""
-    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01))
+    epsilon: Schedule = eqx.field(
+        converter=named("epsilon"), default=Constant(0.05), metadata=counts("environment steps")
+    )
+    """Probability of a random action, by the number of environment steps."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01), metadata=counts("gradient steps"))
     """What an objective's value may lose for the next one at a state: 0.01, 5%, '0.01 + 5%'; one, or one each."""
     update_tolerance: Tolerances | None = eqx.field(
-        converter=lambda given: None if given is None else as_tolerance(given), default=None
+        converter=as_optional_tolerance, default=None, metadata=counts("gradient steps")
     )
-    """Another tolerance for the targets (tau_Q) than for the actions (tau_B)."""
+    """Another tolerance for the targets (tau_Q) than for choosing actions (tau_B)."""
     return_scale: tuple[float, ...] | float = 1.0
-    """About how large returns are, one or one each: the network computes in these units."""
+    """Typical size of returns, one or one each: the network's output is in units of it."""
     hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
-    """Widths of the hidden layers; none: linear."""
+    """Sizes of the hidden layers; none: linear."""
     activation: Activation = eqx.field(static=True, default="relu")
     use_bias: bool = eqx.field(static=True, default=True)
-    """A network with biases; without hidden layers and biases, numbered states make it a table."""
-    optimiser: Optimiser = Optimiser(longest=10.0)
+    """A network with biases; without hidden layers and biases it is a table on discrete observations."""
+    network: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
+    """A function (key, spec) -> eqx.Module that builds a Q-network of your own, whose output has shape (M, A)."""
+    optimizer: Optimizer = eqx.field(static=True, converter=as_optimizer, default="adam")
+    """'adam', 'sgd', or an optax optimizer such as optax.adamw."""
+    max_grad_norm: float = 10.0
+    """Gradients are clipped to this norm; 0: never."""
+
+    __repr__ = short_repr
 
     def __check_init__(self):
-        check_sizes(self)
+        dqn.check(self)
         validation.require_plain_tolerance(self.tolerance)
         if self.update_tolerance is not None:
             validation.require_plain_tolerance(self.update_tolerance)
 
+    def num_gradient_steps(self, num_updates: int) -> int:
+        return dqn.num_gradient_steps(self, num_updates)
+
     def init(self, spec: Spec, key: Array) -> State:
-        validation.require_lengths(self, len(spec.objectives))
-        return start(self, spec, key)
+        validation.require_per_objective(
+            len(spec.objectives),
+            gamma=self.gamma,
+            tolerance=self.tolerance,
+            update_tolerance=self.update_tolerance,
+            return_scale=self.return_scale,
+        )
+        return dqn.init(self, spec, key)
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
         return distributions.draw(self.probabilities(state, obs, greedy=greedy), key)
@@ -89,10 +112,10 @@ class LDQN(eqx.Module):
             sizes = sets[:, 1:].sum(axis=-1).astype(jnp.float32).mean(axis=0)
             return best, {"num_admissible": sizes}
 
-        return fit(self, state, rollout, key, lexmax)
+        return dqn.learn(self, state, rollout, key, lexmax)
 
     def values(self, state: State, obs: Array) -> Float[Array, "M A"]:
-        """`Q_i(s, a)` in the objectives' own units."""
+        """`Q_i(s, a)` in the units of the returns."""
         q = state.net(obs)
         return q * ac.per_objective(self.return_scale, q.shape[-2])[:, None]
 

@@ -19,10 +19,10 @@ from jaxtyping import Float
 
 from lexrl import multipliers, stages
 from lexrl.algorithms import actor_critic, ppo, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.multipliers import Multipliers
-from lexrl.networks import Actor
+from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Sample, Stages, from_critic, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance

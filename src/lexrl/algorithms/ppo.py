@@ -16,9 +16,9 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl.algorithms import actor_critic, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks, Prediction
+from lexrl.algorithms.actor_critic import Agent, Batch, Prediction
 from lexrl.errors import InputError
-from lexrl.networks import Actor, minibatches, require_shuffled
+from lexrl.networks import Actor, Networks, minibatches, require_shuffled
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 

@@ -16,10 +16,11 @@ from jaxtyping import Float
 
 from lexrl import returns
 from lexrl.algorithms import actor_critic, lagrangian, ppo, validation
-from lexrl.algorithms.actor_critic import Agent, Networks
+from lexrl.algorithms.actor_critic import Agent
 from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.constraints import Limit, as_limits
+from lexrl.networks import Networks
 from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition

@@ -19,9 +19,9 @@ from jaxtyping import Bool, Float
 
 from lexrl import stages
 from lexrl.algorithms import actor_critic, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import check_minibatches, surrogate
-from lexrl.networks import Actor, minibatches
+from lexrl.networks import Actor, Networks, minibatches
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Stages, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance

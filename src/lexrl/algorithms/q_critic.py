@@ -15,13 +15,13 @@ from jaxtyping import Float
 
 from lexrl import returns
 from lexrl.algorithms import actor_critic, lppo, ppo, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.lppo import ReturnEstimate, State
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
 from lexrl.multipliers import Multipliers
-from lexrl.networks import MLP
+from lexrl.networks import Network, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
@@ -125,6 +125,6 @@ def expected(q: Float[Array, "*batch M A"], policy: Distribution) -> Float[Array
     return jnp.sum(q * jax.nn.softmax(policy.logits)[..., None, :], axis=-1)
 
 
-def predict_chosen(networks: Networks, critic: MLP, batch: Batch) -> Float[Array, "B M"]:
+def predict_chosen(networks: Networks, critic: Network, batch: Batch) -> Float[Array, "B M"]:
     """`Q_i` of the actions of a batch, divided by the scale."""
     return actor_critic.of_action(actor_critic.predict(networks, critic, batch.obs), batch.action)

@@ -1,4 +1,4 @@
-"""The learner that does not learn: every action with the same chance, for ever. What others must beat."""
+"""Uniformly random actions: a baseline that every algorithm must beat."""
 
 import math
 from typing import NamedTuple
@@ -10,14 +10,15 @@ from jax import Array
 
 from lexrl import distributions
 from lexrl.algorithms import validation
+from lexrl.reprs import short_repr
 from lexrl.types import Discrete, Metrics, Spec, Transition
 
 
 class State(NamedTuple):
-    """Nothing changes."""
+    """Constant."""
 
-    chances: Array
-    """Of numbered actions; empty if actions are continuous."""
+    probabilities: Array
+    """Of discrete actions; empty if actions are continuous."""
     low: Array
     high: Array
     """Bounds of continuous actions."""
@@ -27,9 +28,11 @@ class Random(eqx.Module):
     """Uniformly random actions."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Worlds side by side."""
+    """Parallel environments."""
     num_steps: int = eqx.field(static=True, default=16)
-    """Steps of each world between two looks at the clock."""
+    """Steps of each environment per iteration."""
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_positive(num_steps=self.num_steps, num_envs=self.num_envs)
@@ -43,13 +46,13 @@ class Random(eqx.Module):
         return State(jnp.zeros(0), jnp.full(spec.action_space.shape, low), jnp.full(spec.action_space.shape, high))
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
-        if state.chances.shape[0]:
-            return distributions.draw(state.chances, key)
+        if state.probabilities.shape[0]:
+            return distributions.draw(state.probabilities, key)
         return jax.random.uniform(key, state.low.shape, minval=state.low, maxval=state.high)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Array:
-        """The same chance for each numbered action."""
-        return state.chances
+        """The same probability for each discrete action."""
+        return state.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         return state, {}

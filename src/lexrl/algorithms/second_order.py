@@ -20,10 +20,10 @@ from jaxtyping import Bool, Float
 
 from lexrl import multipliers, stages
 from lexrl.algorithms import a2c, actor_critic, la2c, lppo, ppo, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Networks
+from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.multipliers import Multipliers, gradient_weights
-from lexrl.networks import Actor
+from lexrl.networks import Actor, Networks
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance

@@ -1,8 +1,6 @@
-"""Settings that cannot work, said in a sentence each: what all algorithms share of it."""
+"""Checks of settings that several algorithms share: each raises an error with one sentence."""
 
-from typing import Any, Literal, get_args, get_origin, get_type_hints
-
-import equinox as eqx
+from typing import Any
 
 from lexrl.errors import InputError
 from lexrl.tolerance import Tolerances, needs_spread
@@ -10,26 +8,16 @@ from lexrl.types import Spec
 
 
 def require_one_objective(name: str, instead: str, spec: Spec) -> None:
-    """Complain if an algorithm for one objective is given several."""
+    """Refuse several objectives, for an algorithm that optimizes one."""
     if len(spec.objectives) != 1:
         raise InputError(
-            f"{name} optimises one objective, but the order has {len(spec.objectives)} ({', '.join(spec.objectives)}); "
+            f"{name} optimizes one objective, but the order has {len(spec.objectives)} ({', '.join(spec.objectives)}); "
             f"order one of them, or use {instead}."
         )
 
 
-def require_lengths(algorithm: Any, objectives: int) -> None:
-    """Complain about settings given one each, for another number of objectives."""
-    for name in ("gamma", "initial_q", "tolerance", "update_tolerance", "return_scale"):
-        given = getattr(algorithm, name, None)
-        if isinstance(given, tuple) and len(given) != objectives:
-            raise InputError(
-                f"{name} has {len(given)} entries for {objectives} objectives; give one for all, or one each."
-            )
-
-
 def require_plain_tolerance(tolerance: Tolerances) -> None:
-    """Complain about a tolerance that follows the errors of a table's estimates."""
+    """Refuse a tolerance that needs the standard errors of a table's estimates."""
     if needs_spread(tolerance):
         raise InputError(
             "An adaptive tolerance needs the errors of the estimates, which a network does not keep; "
@@ -37,72 +25,37 @@ def require_plain_tolerance(tolerance: Tolerances) -> None:
         )
 
 
-def require_ranges(algorithm: Any) -> None:
-    """Complain about numbers of an algorithm that lie where they make no sense; traced ones pass."""
-    for name, text, fits in (
-        ("gamma", "a discount lies in [0, 1]", lambda x: 0 <= x <= 1),
-        ("gae_lambda", "it must lie in [0, 1]", lambda x: 0 <= x <= 1),
-        ("clip_range", "it must be above 0", lambda x: x > 0),
-        ("kl_target", "it must be above 0", lambda x: x > 0),
-        ("return_scale", "it must be above 0", lambda x: x > 0),
-        ("target_update_interval", "it must be 0 or more", lambda x: x >= 0),
-        ("learning_starts", "it must be 0 or more", lambda x: x >= 0),
-    ):
-        given = getattr(algorithm, name, None)
-        for one in given if isinstance(given, tuple) else (given,):
-            if isinstance(one, int | float) and not fits(one):
-                raise InputError(f"{name.capitalize()} is {given}; {text}.")
-
-
-def require_choices(settings: Any) -> None:
-    """Complain about a word that is none of those its annotation lists, in settings or in parts of them."""
-    for name, kind in get_type_hints(type(settings)).items():
-        given, choices = getattr(settings, name), get_args(kind) if get_origin(kind) is Literal else ()
-        if choices and given not in choices:
-            raise InputError(f"{name} is {given!r}; it must be one of {', '.join(map(repr, choices))}.")
-        if isinstance(given, eqx.Module):
-            require_choices(given)
-
-
-def require_levels(algorithm: Any) -> None:
-    """Complain about levels that the critic cannot give."""
-    if algorithm.average and algorithm.return_estimate == "critic":
-        raise InputError(
-            'With limit averages the critic\'s values say nothing of the level; use level="episodes", the mean reward.'
-        )
-
-
 def require_positive(**counts: int) -> None:
-    """Complain about a count below 1."""
+    """Refuse a count below 1."""
     for name, count in counts.items():
         if count < 1:
             raise InputError(f"{name} is {count}; it must be 1 or more.")
 
 
 def require_in_unit_interval(**values: Any) -> None:
-    """Complain about a number, or one of several, outside of [0, 1]; traced ones pass."""
+    """Refuse a number, or one of several, outside of [0, 1]; traced ones pass."""
     _require(values, "it must lie in [0, 1]", lambda x: 0 <= x <= 1)
 
 
 def require_above_zero(**values: Any) -> None:
-    """Complain about a number, or one of several, that is not above 0; traced ones pass."""
+    """Refuse a number, or one of several, that is not above 0; traced ones pass."""
     _require(values, "it must be above 0", lambda x: x > 0)
 
 
-def require_at_least(least: float, **values: Any) -> None:
-    """Complain about a number, or one of several, below `least`; traced ones pass."""
+def require_at_least(least: int | float, **values: Any) -> None:
+    """Refuse a number, or one of several, below `least`; traced ones pass."""
     _require(values, f"it must be {least:g} or more", lambda x: x >= least)
 
 
 def require_choice(choices: tuple[str, ...], **values: Any) -> None:
-    """Complain about a word that is none of the choices."""
+    """Refuse a word that is not among the choices."""
     for name, given in values.items():
         if given not in choices:
             raise InputError(f"{name} is {given!r}; it must be one of {', '.join(map(repr, choices))}.")
 
 
 def require_per_objective(num_objectives: int, **values: Any) -> None:
-    """Complain about a setting given one each, for another number of objectives."""
+    """Refuse a setting given one each, for another number of objectives."""
     for name, given in values.items():
         if isinstance(given, tuple) and len(given) != num_objectives:
             raise InputError(

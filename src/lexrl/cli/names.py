@@ -26,9 +26,8 @@ from lexrl.algorithms import (
     Random,
     Sarsa,
     VaRAC,
-    gabor,
 )
-from lexrl.algorithms.tabular import Bandit, as_bandit
+from lexrl.algorithms.tabular import Exploration, as_exploration
 from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box
 from lexrl.envs import GymEnv
 from lexrl.envs.factory import gym_id
@@ -36,14 +35,14 @@ from lexrl.errors import InputError
 from lexrl.multipliers import Schedules, as_schedules
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
-from lexrl.tolerance import Tolerances, as_tolerance
+from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 
 ALGORITHMS: dict[str, Callable[[], Any]] = {
     "q-learning": QLearning,
     "sarsa": Sarsa,
     "expected-sarsa": ExpectedSarsa,
     "double-q": DoubleQLearning,
-    "gabor": gabor,
+    "gabor": partial(QLearning, tolerance=Absolute(0.0)),
     "ldqn": LDQN,
     "la2c": LA2C,
     "lppo": LPPO,
@@ -140,7 +139,7 @@ def registry() -> ConstructorRegistry:
     readers: dict[Any, tuple[Callable[[str], Any], str]] = {
         Schedule: (as_schedule, "RATE"),
         Schedules: (as_schedules, "RATE [..]"),
-        Bandit: (as_bandit, "BANDIT"),
+        Exploration: (as_exploration, "EXPLORATION"),
         Tolerances: (as_tolerance, "TOLERANCE [..]"),
         Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
         tuple[float, ...] | float: (float, "NUMBER [..]"),

@@ -93,7 +93,7 @@ class CostAwareObservation(eqx.Module):
 
     @property
     def _counts(self) -> tuple[int, ...]:
-        """How many sums are told apart for each signal: 0 .. the limit, and beyond."""
+        """How many sums are distinguished for each signal: 0 .. the limit, and beyond."""
         return tuple(int(np.floor(limit)) + 2 for limit in self.limits)
 
     @property

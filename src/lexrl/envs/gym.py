@@ -101,15 +101,15 @@ class GymEnvs:
         return self.interface.observations.stack([seen.get(i, some) for i in range(len(self.envs))])
 
     def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
-        events, ended, cut = [], [], []
+        events, all_terminated, all_truncated = [], [], []
         chosen = self.interface.actions.convert(actions)
         is_discrete = isinstance(self.interface.actions.space, Discrete)
         for env, action in zip(self.envs, chosen.tolist() if is_discrete else chosen, strict=True):
             obs, reward, terminated, truncated, info = five_tuple(env.step(action))
             events.append(Event(obs, action, reward, info))
-            ended.append(terminated)
-            cut.append(truncated)
-        return self.interface.batched_step(events, ended, cut)
+            all_terminated.append(terminated)
+            all_truncated.append(truncated)
+        return self.interface.batched_step(events, all_terminated, all_truncated)
 
     def render(self) -> np.ndarray:
         """A picture of the first environment."""

@@ -163,7 +163,7 @@ def _check_resets(env: Any) -> None:
     mode = env.metadata.get("autoreset_mode")
     inner = env.unwrapped
     if mode is AutoresetMode.NEXT_STEP and isinstance(inner, AsyncVectorEnv) and inner.shared_memory is False:
-        raise refused  # its processes are not told of a reset
+        raise refused  # its processes never learn of a reset
     first = np.arange(env.num_envs) == 0
     try:
         with_reset, without = (_last_after_two_steps(env, which) for which in (first, np.zeros_like(first)))

@@ -3,7 +3,7 @@
     f(e) = max J_2   subject to   J_1 >= J*_1 - e
 
 is concave and piecewise linear. Its slope `y` is the price of the slack, the dual of the program above; at price `y`
-the best policies maximise `r_2 + y r_1`, and a corner of the curve is one that needs no randomisation. Between two
+the best policies maximize `r_2 + y r_1`, and a corner of the curve is one that needs no randomization. Between two
 corners the price is the slope of their chord: either nothing beats the chord at that price, and it is a piece of the
 curve, or what beats it is a corner in between. So every corner is found, exactly, with one optimization for each piece.
 """

@@ -1,6 +1,6 @@
 """The linear equations of a Markov chain, `(I - gamma P) v = r`, by the way that suits its size and shape.
 
-Dense elimination for small or dense chains; sparse elimination where the states can be numbered so that the matrix is a
+Dense elimination for small or dense chains; sparse elimination where the states can be ordered so that the matrix is a
 narrow band (grids, corridors), because then little fills in; iterative otherwise, checked, and with elimination to fall
 back on.
 """
@@ -77,7 +77,7 @@ def _pattern(momdp: MOMDP) -> Any:
 
 
 def _bandwidth(pattern: Any) -> int:
-    """Width of the band that holds a symmetric pattern once its states are renumbered by Cuthill and McKee."""
+    """Width of the band that holds a symmetric pattern once its states are reordered by Cuthill and McKee."""
     place = np.argsort(reverse_cuthill_mckee(sp.csr_matrix(pattern), symmetric_mode=True))
     entries = pattern.tocoo()
     return int(np.max(np.abs(place[entries.coords[0]] - place[entries.coords[1]]), initial=0))

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import exact
-from lexrl.algorithms import LA2C, LPPO, DoubleQLearning, ExpectedSarsa, Networks, QLearning
+from lexrl.algorithms import LA2C, LPPO, DoubleQLearning, ExpectedSarsa, QLearning
 from lexrl.experiments.power_law import fit, learning_time
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.summary import cell, decide
 from lexrl.multipliers import Multipliers
+from lexrl.networks import Networks
 from lexrl.order import Order
 from lexrl.report import stats
 from lexrl.report.panels import Panel, Series

@@ -1,1 +1,1 @@
-"""Loops: one is compiled, one steps worlds from Python; both take the same algorithms and give the same numbers."""
+"""Two loops, one compiled, one stepping environments from Python: the same algorithms, the same numbers."""

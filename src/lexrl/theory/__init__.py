@@ -17,7 +17,10 @@ from lexrl.theory.conditions import Condition, Guarantee, Verdict
 __all__ = ["Condition", "Guarantee", "Verdict", "check"]
 
 GUARANTEES: dict[type, Callable[[Any, Any, Order], tuple[Guarantee, ...]]] = {
-    algorithms.Tabular: values.guarantees,
+    algorithms.QLearning: values.guarantees,
+    algorithms.Sarsa: values.guarantees,
+    algorithms.ExpectedSarsa: values.guarantees,
+    algorithms.DoubleQLearning: values.guarantees,
     algorithms.LDQN: values.of_network,
     algorithms.LA2C: corollary_1.of_la2c,
     algorithms.LA2CSecondOrder: corollary_1.of_la2c,

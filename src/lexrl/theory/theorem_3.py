@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from lexrl import tolerance as tol
 from lexrl.algorithms import LA2CSecondOrder, LPPOQCritic, LPPOSecondOrder
+from lexrl.optimizers import optimizer_name
 from lexrl.theory.conditions import Condition, Verdict, bounded, none_of, weakest
 from lexrl.theory.policies import AnyLA2C, AnyLPPO, Case, smooth, smooth_policy
 from lexrl.theory.rates import Rate, in_unit_interval, rates_of, robbins_monro, time_scales
@@ -111,11 +112,11 @@ def _shrinking(tolerance: tol.Tolerance) -> _Shrinking | None:
 
 
 def _plain_steps(case: Case) -> Condition:
-    algorithm, optimiser = case.algorithm, case.algorithm.networks.optimiser
+    algorithm, networks = case.algorithm, case.algorithm.networks
     clipped = isinstance(algorithm, AnyLPPO) and algorithm.surrogate == "clip" and case.m > 1
     others = {
-        f"the optimizer is {optimiser.method}": optimiser.method != "sgd",
-        f"gradients are no longer than {optimiser.longest:g}": optimiser.longest > 0,
+        f"the optimizer is {optimizer_name(networks.optimizer)}": networks.optimizer != "sgd",
+        f"gradients are clipped to norm {networks.max_grad_norm:g}": networks.max_grad_norm > 0,
         "advantages are normalized": algorithm.normalize_advantage,
         f"there is an entropy bonus, {algorithm.ent_coef}": not algorithm.ent_coef.vanishes(),
         "the clipped objective of a sum is not the sum of clipped ones": clipped,

@@ -7,8 +7,9 @@ import numpy as np
 
 from lexrl import exact, lex
 from lexrl import tolerance as tol
-from lexrl.algorithms import LDQN, EpsilonGreedy, Tabular, validation
+from lexrl.algorithms import LDQN, TABULAR, DoubleQLearning, EpsilonGreedy, QLearning, validation
 from lexrl.momdp import MOMDP
+from lexrl.optimizers import optimizer_name
 from lexrl.order import Order
 from lexrl.schedules import Power, Schedule
 from lexrl.theory.conditions import Condition, Guarantee, Verdict, bounded, finite
@@ -20,7 +21,7 @@ _FAR = 10**9
 """Where the limit of a tolerance in time is read off."""
 
 
-def guarantees(algorithm: Tabular, env: Any, order: Order) -> tuple[Guarantee, ...]:
+def guarantees(algorithm: TABULAR, env: Any, order: Order) -> tuple[Guarantee, ...]:
     """Theorem 1 or 2, and Proposition 1, for a tabular algorithm."""
     given = order.tolerances(algorithm.tolerance)
     process = _process(env, algorithm, order)
@@ -36,18 +37,16 @@ def of_network(algorithm: LDQN, env: Any, order: Order) -> tuple[Guarantee, ...]
     """Theorem 1 for a Q-network: it is about tables, each entry of which is updated separately."""
     seen = Discrete(env.n_states) if isinstance(env, MOMDP) else env.spec.observation_space
     parts = [
-        *([f"hidden layers of {algorithm.hidden_sizes}"] if algorithm.hidden_sizes else []),
-        *(["biases"] if algorithm.use_bias else []),
+        *network_parts(algorithm),
         *([] if isinstance(seen, Discrete) else [f"observations in {seen}"]),
     ]
     shown = f"a network approximates them ({', '.join(parts)})" if parts else "each Q(s, a) has a weight of its own"
     table = Condition("values are a table", "fails" if parts else "holds", shown)
-    adam, longest = algorithm.optimiser.method == "adam", algorithm.optimiser.longest
     others = [
         "batches from a replay buffer",
         "the Huber loss",
-        *(["Adam"] if adam else []),
-        *([f"gradients no longer than {longest:g}"] if longest > 0 else []),
+        *([] if algorithm.optimizer == "sgd" else [optimizer_name(algorithm.optimizer)]),
+        *([f"gradients clipped to norm {algorithm.max_grad_norm:g}"] if algorithm.max_grad_norm > 0 else []),
         *(
             [f"a target network renewed every {algorithm.target_update_interval} steps"]
             if algorithm.target_update_interval
@@ -60,25 +59,32 @@ def of_network(algorithm: LDQN, env: Any, order: Order) -> tuple[Guarantee, ...]
     return (Guarantee("Theorem 1", _PROMISE, (table, steps, *rest)),)
 
 
-def _convergence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
-    name = "Theorem 2 (Double Q-learning)" if algorithm.rule == "double-q" else "Theorem 1"
+def network_parts(algorithm: LDQN) -> list[str]:
+    """What makes the network more than a table."""
+    if algorithm.network is not None:
+        return ["a custom network"]
+    hidden = [f"hidden layers of {algorithm.hidden_sizes}"] if algorithm.hidden_sizes else []
+    return hidden + (["biases"] if algorithm.use_bias else [])
+
+
+def _convergence(algorithm: TABULAR, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+    name = "Theorem 2 (Double Q-learning)" if isinstance(algorithm, DoubleQLearning) else "Theorem 1"
     own = [_below_gap("tau_B", given, process)]
-    if algorithm.rule in ("sarsa", "expected-sarsa"):
+    if not isinstance(algorithm, QLearning | DoubleQLearning):
         own.append(_supports_itself(given, process))
-    if algorithm.rule in ("q-learning", "double-q") and algorithm.update_tolerance is not None:
+    elif algorithm.update_tolerance is not None:
         own.append(_below_gap("tau_Q", algorithm.update_tolerance, process))
     return Guarantee(name, _PROMISE, (*common, _greedy_in_the_limit(algorithm), *own))
 
 
-def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
-    covered = algorithm.rule != "double-q" and (
-        algorithm.rule != "q-learning" or isinstance(algorithm.exploration, EpsilonGreedy)
+def _proposition(algorithm: TABULAR, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+    covered = not isinstance(algorithm, DoubleQLearning) and (
+        not isinstance(algorithm, QLearning) or isinstance(algorithm.exploration, EpsilonGreedy)
     )
-    exploration = type(algorithm.exploration).__name__
     rule = Condition(
-        "an update rule and an exploration that the proposition covers",
+        "an update rule and an exploration the proposition covers",
         "holds" if covered else "fails",
-        f"{algorithm.rule}, {exploration}",
+        f"{type(algorithm).__name__}, {type(algorithm.exploration).__name__}",
     )
     taus = None if process is None else _limits(given, process)
     if process is None or taus is None or (process.gamma == 1).any():
@@ -92,18 +98,12 @@ def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerance
     return Guarantee("Proposition 1", promise, (*common, _greedy_in_the_limit(algorithm), rule, order))
 
 
-def _process(env: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
+def _process(env: Any, algorithm: TABULAR, order: Order) -> MOMDP | None:
     if isinstance(env, MOMDP):
         return env.ordered(order)
     if not hasattr(env, "momdp") or not isinstance(env.spec.observation_space, Discrete):
         return None
-    validation.require_per_objective(
-        len(order.objectives),
-        gamma=algorithm.gamma,
-        initial_q=algorithm.initial_q,
-        tolerance=algorithm.tolerance,
-        update_tolerance=algorithm.update_tolerance,
-    )
+    validation.require_per_objective(len(order.objectives), gamma=algorithm.gamma, tolerance=algorithm.tolerance)
     return env.momdp(order.discounts(algorithm.gamma, env.spec.signals)).ordered(order)
 
 
@@ -120,9 +120,9 @@ def _discounts(process: MOMDP | None) -> Condition:
     return Condition(text, "holds", "gamma is 1, and every policy ends")
 
 
-def _rates(algorithm: Tabular, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
+def _rates(algorithm: TABULAR, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
     alpha = _robbins_monro(algorithm.alpha)
-    text = "every action is taken infinitely often in every state"
+    text = "every action is tried forever in every state"
     rate = _exploration(algorithm)
     if not isinstance(algorithm.exploration, EpsilonGreedy):
         return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as values allow")
@@ -142,7 +142,7 @@ def _robbins_monro(alpha: Schedule) -> Condition:
     return Condition(text, "holds" if alpha.robbins_monro() else "fails", f"alpha is {alpha}")
 
 
-def _greedy_in_the_limit(algorithm: Tabular) -> Condition:
+def _greedy_in_the_limit(algorithm: TABULAR) -> Condition:
     rate = _exploration(algorithm)
     name = "epsilon" if isinstance(algorithm.exploration, EpsilonGreedy) else "the temperature"
     verdict: Verdict = "holds" if rate.vanishes() else "fails"
@@ -194,9 +194,9 @@ def _gaps(process: MOMDP) -> np.ndarray:
     return exact.action_gaps(exact.solve(process, _all_max(process))).deciding
 
 
-def _update_tolerance_smaller(algorithm: Tabular, given: tol.Tolerances, process: MOMDP | None) -> Condition:
+def _update_tolerance_smaller(algorithm: TABULAR, given: tol.Tolerances, process: MOMDP | None) -> Condition:
     text = "tau_Q <= tau_B in the end"
-    if algorithm.update_tolerance is None or algorithm.rule in ("sarsa", "expected-sarsa"):
+    if not isinstance(algorithm, QLearning | DoubleQLearning) or algorithm.update_tolerance is None:
         return Condition(text, "holds", "they are the same")
     if process is None:
         return Condition(text, "unknown", "the action values are not known")
@@ -235,7 +235,7 @@ def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
     return largest
 
 
-def _exploration(algorithm: Tabular) -> Schedule:
+def _exploration(algorithm: TABULAR) -> Schedule:
     exploration = algorithm.exploration
     return exploration.epsilon if isinstance(exploration, EpsilonGreedy) else exploration.temperature
 
