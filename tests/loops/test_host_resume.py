@@ -161,9 +161,9 @@ def test_a_env_that_is_not_reproducible_says_so():
     def make():
         return GymEnv(lambda: Moody(forgetful=False), 50)
 
-    whole = trained(ALGORITHMS["LPPO"], make, steps=96)
-    population, env = begun(ALGORITHMS["LPPO"], make)
-    with pytest.warns(UserWarning, match="did not do the same again") as caught:
+    whole = trained(LEARNERS["LPPO"], make, steps=96)
+    population, env = begun(LEARNERS["LPPO"], make)
+    with pytest.warns(UserWarning, match="did not repeat itself") as caught:
         *_, end = host.advance(population, env, stored(whole[1].train_states), 96, num_log_points=CHUNKS)
     assert len(caught) == len(SEEDS)
     assert end.steps == 96
