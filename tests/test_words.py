@@ -81,7 +81,7 @@ EXCEPTIONS = (
     Allowed("*", r"chance[ _-]?constraint", "the field's word"),
     Allowed("src/lexrl/exact/*", r"levels?", "the objective that a lexicographic program is at"),
     Allowed("src/lexrl/lex.py", r"levels?", "likewise"),
-    Allowed("*", r"lex\.levels|LevelSolution|gap\(.*\)\.level", "names from exact/ and lex.py"),
+    Allowed("*", r"(double_)?levels\(|lex\.levels|LevelSolution|gap\(.*\)\.level", "names from exact/ and lex.py"),
     Allowed("*", r"(confidence|optimization|logging|log)[ _-]?level", "the field's words"),
     Allowed("*", r"(np|jnp|math|Math)\.floor", "rounding down"),
     Allowed("src/lexrl/envs/*", r"tracks?", "what a cart runs on"),

@@ -48,7 +48,7 @@ def settings_table(name: str) -> str:
 def metrics_table(algorithm: str) -> str:
     if algorithm:
         return markdown_table(("metric", "shape", "meaning"), metrics(algorithm))
-    return markdown_table(("metric", "in units of the return", "reported by", "meaning"), all_metrics())
+    return markdown_table(("metric", "meaning", "in units of the return", "reported by"), all_metrics())
 
 
 def catalog_table(which: str) -> str:
@@ -126,12 +126,12 @@ def metrics(algorithm: str) -> Rows:
 
 def all_metrics() -> Rows:
     """Every metric that is declared, and who reports it; the loops report what no algorithm does."""
-    titles: dict[str, list[str]] = {}
-    for algorithm, entry in catalog.ALGORITHMS.items():
+    reported: dict[str, list[str]] = {}
+    for algorithm in catalog.ALGORITHMS:
         for name in metric_shapes(algorithm):
-            titles.setdefault(name, []).append(entry.title)
+            reported.setdefault(name, []).append(f"`{algorithm}`")
     return [
-        (f"`{name}`", "yes" if metric.in_return_units else "", ", ".join(titles.get(name, ["all"])), explained(name))
+        (f"`{name}`", explained(name), "yes" if metric.in_return_units else "", ", ".join(reported.get(name, ["all"])))
         for name, metric in METRICS.items()
     ]
 

@@ -77,6 +77,7 @@ class DQN(eqx.Module):
     hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
     """Sizes of the hidden layers; none: linear."""
     activation: Activation = eqx.field(static=True, default="relu")
+    """Between the layers."""
     use_bias: bool = eqx.field(static=True, default=True)
     """A network with biases; without hidden layers and biases it is a table on discrete observations."""
     network: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
