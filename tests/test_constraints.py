@@ -63,7 +63,7 @@ class TestLimits:
         "text", ["cost >= 5, cost <= 3", "cost <= 3, cost >= 5", "cost <= 3, energy <= 1, cost >= 5"]
     )
     def test_nothing_is_both(self, text):
-        said(as_limits, text, "Nothing is both 'cost >= 5' and 'cost <= 3'", "move one")
+        said(as_limits, text, "No return satisfies both 'cost >= 5' and 'cost <= 3'", "change one")
 
     @pytest.mark.parametrize(
         "text",
@@ -175,7 +175,7 @@ class TestBoxes:
         assert as_box(str(box)) == box
 
 
-class TestWhatLearnersMakeOfThem:
+class TestWhatAlgorithmsMakeOfThem:
     def test_sides_undo_the_orders_sign(self):
         """Rewards of either direction give back the signal the user wrote the limit about, times the turn."""
         signals = np.array([7.0, 3.0, 2.0], np.float32)  # reward, cost, energy
@@ -209,8 +209,8 @@ class TestWhatLearnersMakeOfThem:
         assert row.sum() == 1.0
 
     def test_several_to_improve(self):
-        said(lambda names: lagrangian.objective_weights("RCPO", names, SPEC), ["cost"], "RCPO improves the one objective",
-             "there is 'reward', 'energy'", "all but one")  # fmt: skip
+        weights = lambda names: lagrangian.objective_weights("RCPO", names, SPEC)  # noqa: E731
+        said(weights, ["cost"], "RCPO optimizes the one objective", "there is 'reward', 'energy'", "all but one")
 
     def test_none_to_improve(self):
         names = ["reward", "cost", "energy"]

@@ -309,7 +309,7 @@ class TestGradientWeights:
 class TestDualAscent:
     @pytest.mark.parametrize("xp", [np, jnp])
     def test_by_hand(self, xp):
-        # 1 + 0.5 (4 - 2) = 2; 1 + 0.5 (2 - 8) < 0; 0.5 - 0.5 = 0; the last one's multiplier stays 0 however far it is below.
+        # 1 + 0.5 (4 - 2) = 2; 1 + 0.5 (2 - 8) < 0; 0.5 - 0.5 = 0; the last stays 0.
         multipliers, required = xp.asarray([1.0, 1.0, 0.5, 0.0]), xp.asarray([4.0, 2.0, 1.0, 100.0])
         got = dual_ascent(multipliers, 0.5, required, xp.asarray([2.0, 8.0, 2.0, 0.0]))
         assert got.tolist() == [2.0, 0.0, 0.0, 0.0]
