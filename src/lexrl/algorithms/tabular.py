@@ -123,8 +123,8 @@ def policy(
     return lex.uniform(lex.admissible(q, tau)) if greedy else exploration.probabilities(q, tau, 1 + visits)
 
 
-def sets(algorithm: Any, state: State) -> Bool[Array, "S M+1 A"]:
-    """The learned admissible sets `D_0 .. D_M` of every state."""
+def sets(algorithm: Any, state: State) -> Bool[Array, "S L A"]:
+    """The learned admissible sets `D_0 .. D_M` of every state, L = M + 1 of them."""
     return lex.levels(state.q, slack_at(algorithm.tolerance, state, ...)).sets
 
 
