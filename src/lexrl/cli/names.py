@@ -3,9 +3,11 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType
 from typing import Annotated, Any
 
 import tyro
+from jax import Array
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from lexrl import presets
@@ -33,6 +35,8 @@ from lexrl.dual import Schedules, as_schedules
 from lexrl.envs import GymEnv
 from lexrl.envs.named import WORLDS, in_gymnasium, kind
 from lexrl.errors import InputError
+from lexrl.networks import Builder, as_builder
+from lexrl.optimizers import Optimizer, as_optimizer, find_function
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
@@ -133,6 +137,9 @@ def registry() -> ConstructorRegistry:
         Schedule: (as_schedule, "RATE"),
         Schedules: (as_schedules, "RATE [..]"),
         Exploration: (as_exploration, "EXPLORATION"),
+        Builder | None: (as_builder, "MODULE:FUNCTION"),
+        Callable[[Array], Array] | None: (find_function, "MODULE:FUNCTION"),
+        Optimizer: (as_optimizer, "OPTIMIZER"),
         Tolerances: (as_tolerance, "TOLERANCE [..]"),
         Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
         tuple[float, ...] | float: (float, "NUMBER [..]"),
@@ -144,18 +151,24 @@ def registry() -> ConstructorRegistry:
 
     @registry.primitive_rule
     def read(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-        if info.type not in readers:
+        if isinstance(info.type, list) or info.type not in readers:  # a list: the arguments of a Callable
             return None
         reader, metavar = readers[info.type]
+        missing = "the same" if "TOLERANCE" in metavar else "none"
         return PrimitiveConstructorSpec(
             nargs="*" if "[..]" in metavar else 1,
             metavar=metavar,
             instance_from_str=lambda words: one_or_each(tuple(reader(word) for word in words)),
             is_instance=lambda value: True,
-            str_from_instance=lambda value: ["the same"] if value is None else list(map(str, as_tuple(value))),
+            str_from_instance=lambda value: [missing] if value is None else list(map(_shown, as_tuple(value))),
         )
 
     return registry
+
+
+def _shown(value: Any) -> str:
+    """A default as text."""
+    return value.__qualname__ if isinstance(value, FunctionType) else str(value)
 
 
 def as_tuple(given: Any) -> tuple[Any, ...]:
