@@ -7,7 +7,6 @@ from types import FunctionType
 from typing import Annotated, Any
 
 import tyro
-from jax import Array
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from lexrl import presets
@@ -35,7 +34,7 @@ from lexrl.dual import Schedules, as_schedules
 from lexrl.envs import GymEnv
 from lexrl.envs.named import WORLDS, in_gymnasium, kind
 from lexrl.errors import InputError
-from lexrl.networks import Builder, as_builder
+from lexrl.networks import Builder, Features, as_builder
 from lexrl.optimizers import Optimizer, as_optimizer, find_function
 from lexrl.presets import Preset
 from lexrl.schedules import Schedule, as_schedule
@@ -138,7 +137,7 @@ def registry() -> ConstructorRegistry:
         Schedules: (as_schedules, "RATE [..]"),
         Exploration: (as_exploration, "EXPLORATION"),
         Builder | None: (as_builder, "MODULE:FUNCTION"),
-        Callable[[Array], Array] | None: (find_function, "MODULE:FUNCTION"),
+        Features | None: (find_function, "MODULE:FUNCTION"),
         Optimizer: (as_optimizer, "OPTIMIZER"),
         Tolerances: (as_tolerance, "TOLERANCE [..]"),
         Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
