@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -136,8 +136,8 @@ def registry() -> ConstructorRegistry:
         Schedule: (as_schedule, "RATE"),
         Schedules: (as_schedules, "RATE [..]"),
         Exploration: (as_exploration, "EXPLORATION"),
-        Builder | None: (as_builder, "MODULE:FUNCTION"),
-        Features | None: (find_function, "MODULE:FUNCTION"),
+        Optional[Builder]: (as_builder, "MODULE:FUNCTION"),  # noqa: UP045
+        Optional[Features]: (find_function, "MODULE:FUNCTION"),  # noqa: UP045
         Optimizer: (as_optimizer, "OPTIMIZER"),
         Tolerances: (as_tolerance, "TOLERANCE [..]"),
         Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
