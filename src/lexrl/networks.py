@@ -23,6 +23,10 @@ Builder = Callable[[Array, Spec], eqx.Module]
 array of the observation's shape, or an integer) and returns one array; batches are handled by `jax.vmap`."""
 
 
+Features = Callable[[Array], Array]
+"""A function of one observation."""
+
+
 class CustomNetwork(eqx.Module):
     """A module of the user's: its float arrays are the parameters, all the rest is part of the program."""
 
@@ -109,7 +113,7 @@ class Networks(eqx.Module):
     activation: Activation = eqx.field(static=True, default="tanh")
     use_bias: bool = eqx.field(static=True, default=True)
     """Networks with biases; without hidden layers and biases they are tables on discrete observations."""
-    critic_features: Callable[[Array], Array] | None = eqx.field(static=True, default=None)
+    critic_features: Features | None = eqx.field(static=True, default=None)
     """A function of the observation that the critic sees instead of it."""
     squash_output: bool = eqx.field(static=True, default=False)
     """Squash continuous actions into their bounds, by tanh."""

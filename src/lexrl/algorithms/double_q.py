@@ -64,8 +64,8 @@ class DoubleQLearning(eqx.Module):
         tau = tabular.slack_at(self.tolerance, state, obs)
         return tabular.policy(self.exploration, mean(state.q[:, obs]), tau, state.visits[:, obs].sum(), greedy)
 
-    def sets(self, state: State) -> Bool[Array, "S M+1 A"]:
-        """The learned admissible sets `D_0 .. D_M` of every state."""
+    def sets(self, state: State) -> Bool[Array, "S L A"]:
+        """The learned admissible sets `D_0 .. D_M` of every state, L = M + 1 of them."""
         return lex.levels(mean(state.q), tabular.slack_at(self.tolerance, state, ...)).sets
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:

@@ -64,8 +64,8 @@ class Sarsa(eqx.Module):
         """The exploration's probability of each action; greedy: uniform over `D_M`."""
         return tabular.probabilities(self, state.table, obs, greedy=greedy)
 
-    def sets(self, state: State) -> Bool[Array, "S M+1 A"]:
-        """The learned admissible sets `D_0 .. D_M` of every state."""
+    def sets(self, state: State) -> Bool[Array, "S L A"]:
+        """The learned admissible sets `D_0 .. D_M` of every state, L = M + 1 of them."""
         return tabular.sets(self, state.table)
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
