@@ -2,7 +2,8 @@
 
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from types import FunctionType
+from typing import Annotated, Any, Optional, TypeVar
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -10,6 +11,8 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from lexrl.algorithms.tabular import Exploration, as_exploration
 from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box
 from lexrl.multipliers import Schedules, as_schedules
+from lexrl.networks import Builder, Features, as_builder, find_function
+from lexrl.optimizers import Optimizer, as_optimizer
 from lexrl.schedules import Schedule, as_schedule
 from lexrl.tolerance import Tolerances, as_tolerance
 
@@ -49,6 +52,9 @@ def registry() -> ConstructorRegistry:
         Schedule: (as_schedule, "SCHEDULE"),
         Schedules: (as_schedules, "SCHEDULE [..]"),
         Exploration: (as_exploration, "EXPLORATION"),
+        Optional[Builder]: (as_builder, "MODULE:FUNCTION"),  # noqa: UP045
+        Optional[Features]: (find_function, "MODULE:FUNCTION"),  # noqa: UP045
+        Optimizer: (as_optimizer, "OPTIMIZER"),
         Tolerances: (as_tolerance, "TOLERANCE [..]"),
         Tolerances | None: (as_tolerance, "TOLERANCE [..]"),
         tuple[float, ...] | float: (float, "NUMBER [..]"),
@@ -60,18 +66,24 @@ def registry() -> ConstructorRegistry:
 
     @registry.primitive_rule
     def read(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-        if info.type not in readers:
+        if isinstance(info.type, list) or info.type not in readers:  # a list: the arguments of a Callable
             return None
         reader, metavar = readers[info.type]
+        missing = "the same" if "TOLERANCE" in metavar else "none"
         return PrimitiveConstructorSpec(
             nargs="*" if "[..]" in metavar else 1,
             metavar=metavar,
             instance_from_str=lambda words: _one_or_each(tuple(reader(word) for word in words)),
             is_instance=lambda value: True,
-            str_from_instance=lambda value: ["the same"] if value is None else list(map(str, _as_tuple(value))),
+            str_from_instance=lambda value: [missing] if value is None else list(map(_shown, _as_tuple(value))),
         )
 
     return registry
+
+
+def _shown(value: Any) -> str:
+    """A default as text."""
+    return value.__qualname__ if isinstance(value, FunctionType) else str(value)
 
 
 def _as_tuple(given: Any) -> tuple[Any, ...]:
