@@ -57,7 +57,7 @@ def policy_slack(momdp: lexrl.MOMDP) -> None:
     figure.save(IMAGES / "tolerance-slack.png")
     table = Table("slack", "cost", "reward", "shadow price", title=f"{len(curve)} corners")
     for point in exact.critical_slack(momdp, GRID_ORDER, [0.0, 0.01, 0.05, 0.1, 0.19, 0.5, 1.0, 2.0]):
-        table.add_row(*(f"{one:.3g}" for one in (point.slack, -point.returns[0], point.returns[1], point.price)))
+        table.add_row(*(f"{one:.3g}" for one in (point.slack, -point.returns[0], point.returns[1], point.shadow_price)))
     console.print(table)
 
 

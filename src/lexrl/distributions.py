@@ -38,7 +38,7 @@ class Categorical(NamedTuple):
 
 
 class Normal(NamedTuple):
-    """Independent normals, one for each dimension of the action. A world cuts off what lies outside its box."""
+    """Independent normals, one for each dimension of the action. The environment clips what lies outside its box."""
 
     mean: Float[Array, "*batch D"]
     log_std: Float[Array, "*batch D"]

@@ -44,7 +44,7 @@ def gae(
 
 
 class EpisodeTracker(NamedTuple):
-    """Where each of N worlds is in its episode."""
+    """Where each of N environments is in its episode."""
 
     age: Int[Array, " N"]
     """Steps since the episode began."""
@@ -73,9 +73,9 @@ class EpisodeStats(NamedTuple):
     """Sum of their lengths."""
 
 
-def init_tracker(worlds: int, objectives: int) -> EpisodeTracker:
-    """Every world at the beginning of an episode."""
-    return EpisodeTracker(jnp.zeros(worlds, jnp.int32), jnp.ones((worlds, objectives)), jnp.zeros((worlds, objectives)))
+def init_tracker(num_envs: int, num_objectives: int) -> EpisodeTracker:
+    """Every environment at the beginning of an episode."""
+    return EpisodeTracker(jnp.zeros(num_envs, jnp.int32), jnp.ones((num_envs, num_objectives)), jnp.zeros((num_envs, num_objectives)))
 
 
 def track_episodes(

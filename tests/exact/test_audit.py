@@ -75,7 +75,7 @@ def test_the_critical_slack_curve_is_the_hull_of_all_policies(seed, tied):
     world = integer_world(seed, 2) if tied else MOMDP.random(seed, 4, 3, 2)
     curve = critical_slack(world, order_of(world))
     slacks, bought = np.array([p.slack for p in curve]), np.array([p.returns[1] for p in curve])
-    prices = np.array([p.price for p in curve])
+    prices = np.array([p.shadow_price for p in curve])
     assert (np.diff(slacks) > 0).all()
     assert (np.diff(prices) < 0).all()
     assert prices[-1] == 0
@@ -99,7 +99,7 @@ def test_the_curve_agrees_with_the_programs(seed):
         np.testing.assert_allclose(point.returns[1], program.best[1], atol=1e-8)
         np.testing.assert_allclose(evaluate(world, point.policy).returns, point.returns, atol=1e-9)
         if point.slack > 0:
-            np.testing.assert_allclose(point.price, program.prices[1, 0], atol=1e-7)
+            np.testing.assert_allclose(point.shadow_price, program.prices[1, 0], atol=1e-7)
 
 
 def test_a_policy_inside_a_piece_is_no_corner():
@@ -107,12 +107,12 @@ def test_a_policy_inside_a_piece_is_no_corner():
     world = one_state((2.25, 2.25), (3, 0), (2.5, 2), (2, 2.5), (0, 3))
     curve = critical_slack(world, "max signal_1 > max signal_2")
     np.testing.assert_allclose([point.slack for point in curve], [0.0, 1.0, 2.0, 6.0])
-    np.testing.assert_allclose([point.price for point in curve], [4.0, 1.0, 0.25, 0.0])
+    np.testing.assert_allclose([point.shadow_price for point in curve], [4.0, 1.0, 0.25, 0.0])
 
 
 def test_a_curve_without_conflict_is_a_point():
     (point,) = critical_slack(one_state((1, 1), (0, 0)), "max signal_1 > max signal_2")
-    assert (point.slack, point.price) == (0.0, 0.0)
+    assert (point.slack, point.shadow_price) == (0.0, 0.0)
     np.testing.assert_allclose(point.returns, [2.0, 2.0])
     assert [p.slack for p in critical_slack(one_state((1, 1)), "max signal_1 > max signal_2", [0.0, 1.0])] == [0.0, 1.0]
 

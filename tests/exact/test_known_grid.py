@@ -27,7 +27,7 @@ def test_the_optimum_never_goes_to_the_goal(process):
 def test_the_curve_rises_from_there_to_the_best_reward_of_all(process):
     curve = critical_slack(process, ORDER)
     slack, reward = np.array([point.slack for point in curve]), np.array([point.returns[1] for point in curve])
-    prices = np.array([point.price for point in curve])
+    prices = np.array([point.shadow_price for point in curve])
     np.testing.assert_allclose(curve[0].returns, solve(process, ORDER).returns, atol=1e-9)
     assert reward[-1] == pytest.approx(solve(process, "max reward > min cost").returns[0])
     assert (np.diff(slack) > 0).all()

@@ -67,7 +67,7 @@ def test_a_damaged_run_or_solution_does_not_spoil_the_page(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "all")
     (tmp_path / "all" / "run-0" / "metrics.csv").write_text("seed,step\n0,late\n")
     (tmp_path / "all" / "solved").mkdir()
-    (tmp_path / "all" / "solved" / "solution.json").write_text('{"world": "grid-nav"}')
+    (tmp_path / "all" / "solved" / "solution.json").write_text('{"env": "grid-nav"}')
     text = page(tmp_path / "all")
     assert text.count("Left out:") == 2
     assert "line 2 cannot be read" in text

@@ -108,7 +108,7 @@ def _curve_table(curve: tuple[SlackPoint, ...], order: Order) -> Table:
     shown = np.unique(np.linspace(0, len(curve) - 1, 12).round().astype(int))
     for point in (curve[i] for i in shown):
         returns = point.returns * order.signs[:2]
-        table.add_row(f"{point.slack:.5g}", f"{returns[0]:.5g}", f"{returns[1]:.5g}", f"{point.price:.4g}")
+        table.add_row(f"{point.slack:.5g}", f"{returns[0]:.5g}", f"{returns[1]:.5g}", f"{point.shadow_price:.4g}")
     return table
 
 
@@ -146,6 +146,6 @@ def _write_curve(folder: pathlib.Path, solved: Solved) -> None:
     picture = tradeoffs.slack_curve(slack, returns[:, 0], returns[:, 1], names, f"{solved.name}: {order}")
     store.write_bytes(folder / "critical-slack.png", picture.png)
     header = ("slack", *names, "shadow_price")
-    numbers = zip(slack, *returns.T, [point.price for point in solved.curve], strict=True)
+    numbers = zip(slack, *returns.T, [point.shadow_price for point in solved.curve], strict=True)
     rows = [dict(zip(header, map(float, row), strict=True)) for row in numbers]
     store.write_csv(folder / "critical-slack.csv", rows)

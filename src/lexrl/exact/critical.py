@@ -31,7 +31,7 @@ class SlackPoint(NamedTuple):
     """What is given up of objective 1's best return."""
     returns: Float[Arr, " 2"]
     """`(J_1, J_2)`, both maximized."""
-    price: float
+    shadow_price: float
     """What a little more slack would bring objective 2; 0 once that is at its own optimum."""
     policy: Float[Arr, "S A"]
 

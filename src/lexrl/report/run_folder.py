@@ -46,12 +46,12 @@ class RunFolder(NamedTuple):
 
     @property
     def total_timesteps(self) -> int:
-        return self.about["steps"]
+        return self.about["total_timesteps"]
 
     @property
     def env(self) -> Any:
         """The environment's name and settings, as JSON."""
-        return self.about.get("world")
+        return self.about.get("env")
 
     @property
     def final(self) -> np.ndarray:

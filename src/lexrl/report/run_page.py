@@ -87,11 +87,11 @@ def solution(place: pathlib.Path) -> str:
     """An exact solution: its returns and its pictures."""
     path = place / "solution.json"
     found = store.read_json(path)
-    store.require(path, found, {"world": str, "order": str, "gamma": object, "returns": dict, "command": str})
+    store.require(path, found, {"env": str, "order": str, "gamma": object, "returns": dict, "command": str})
     store.require(path, found["returns"], dict.fromkeys(found["returns"], (int, float)))
     rows = [[safe(name), f"{value:.6g}"] for name, value in found["returns"].items()]
     parts = [
-        f"<h2>{safe(found['world'])}, solved exactly: {safe(found['order'])}</h2>",
+        f"<h2>{safe(found['env'])}, solved exactly: {safe(found['order'])}</h2>",
         _table(["", f"J, gamma {found['gamma']}"], rows),
         _image(place / "critical-slack.png", "What a slack on the first objective buys of the second, exactly."),
         _image(place / "map.png", "The optimum."),

@@ -26,7 +26,7 @@ class Episode(NamedTuple):
 def record_episode(policy: Policy, env: Any, number: int = 0) -> Episode:
     """Play an episode of a policy's evaluation, by its number, with the greedy policy."""
     if number < 0:
-        raise InputError(f"The episode is {number}; episodes are numbered from 0.")
+        raise InputError(f"The episode is {number}; it must be 0 or more.")
     one, render = _renderer(env)
     with contextlib.closing(one):
         return _play(policy, env.spec, one, render, number)

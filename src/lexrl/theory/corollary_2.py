@@ -71,7 +71,7 @@ def _two_layers(case: Case) -> Condition:
 
 
 def _density(case: Case) -> Condition:
-    text = "no policy's states and actions crowd near a hyperplane through 0"
+    text = "no policy's states and actions concentrate near a hyperplane through 0"
     if case.process is not None or isinstance(case.observation, Discrete):
         return Condition(text, "fails", "of finitely many, some lie on such a plane and have positive probability")
     return Condition(text, "unknown", "the distribution of states is not known")
