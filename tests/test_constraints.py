@@ -11,9 +11,10 @@ import lexrl
 from lexrl.algorithms import lagrangian
 from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box, as_chance_constraints, as_limits
 from lexrl.order import parse
-from lexrl.types import Discrete, Spec
+from lexrl.types import Discrete, EnvSpec, Spec
 
-SPEC = Spec(Discrete(2), Discrete(2), ("reward", "cost", "energy"), 9)
+ENV = EnvSpec(Discrete(2), Discrete(2), ("reward", "cost", "energy"), 9)
+SPEC = Spec(*ENV)
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
 
@@ -181,8 +182,8 @@ class TestWhatAlgorithmsMakeOfThem:
         signals = np.array([7.0, 3.0, 2.0], np.float32)  # reward, cost, energy
         for text in ("min cost > max reward > min energy", "max energy > min reward > max cost"):
             order = parse(text)
-            rewards = order.apply(signals, SPEC.objectives)
-            rows = lagrangian.constraint_weights(("cost", "reward", "cost"), (-1, 1, 1), order.spec(SPEC))
+            rewards = order.apply(signals, ENV.signals)
+            rows = lagrangian.constraint_weights(("cost", "reward", "cost"), (-1, 1, 1), order.spec(ENV))
             np.testing.assert_array_equal(rows @ rewards, [-3.0, 7.0, 3.0])
             assert np.count_nonzero(rows) == 3
 
@@ -203,7 +204,7 @@ class TestWhatAlgorithmsMakeOfThem:
 
     @pytest.mark.parametrize("order", ["min cost > max reward", "max reward > min cost"])
     def test_aim(self, order):
-        spec = parse(order).spec(SPEC)
+        spec = parse(order).spec(ENV)
         row = lagrangian.objective_weights("RCPO", ["cost"], spec)
         assert row[spec.objectives.index("reward")] == 1.0
         assert row.sum() == 1.0

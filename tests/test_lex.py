@@ -525,7 +525,7 @@ class TestGap:
         # Short by 0.5 (covered), -1 (better than the optimum has to be), 3 (not covered by 0.1).
         got = lex.gap(np.array([1.0, 5.0, 0.0]), np.array([1.5, 4.0, 3.0]), [0.5, 0.1, 0.1])
         assert got.shortfall.tolist() == [0.5, -1.0, 3.0]
-        assert got.return_estimate == 2
+        assert got.level == 2
 
     def test_the_first_level_that_is_exceeded(self):
         assert lex.gap(np.array([0.0, 0.0]), np.array([1.0, 9.0]), [0.5, 0.5]).level == 0
@@ -539,7 +539,7 @@ class TestGap:
     def test_jax(self):
         got = lex.gap(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0]), jnp.array([0.0, 0.5]))
         assert got.shortfall.tolist() == [0.0, 1.0]
-        assert got.return_estimate == 1
+        assert got.level == 1
 
 
 numbers = st.sampled_from([*GRID, NAN])

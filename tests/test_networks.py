@@ -17,8 +17,9 @@ import lexrl
 from lexrl import networks, optimizers, perceptrons
 from lexrl.distributions import Categorical, Normal, Squashed
 from lexrl.errors import InputError
+from lexrl.order import parse
 from lexrl.perceptrons import MLP
-from lexrl.types import Box, Discrete, Spec, Step
+from lexrl.types import Box, Discrete, EnvSpec, Spec, Step
 
 KEY = jax.random.key(5)
 
@@ -294,7 +295,7 @@ class Sign(eqx.Module):
 
     @property
     def spec(self):
-        return Spec(Box((1,), -1.0, 1.0), Discrete(2), ("reward",), 1)
+        return EnvSpec(Box((1,), -1.0, 1.0), Discrete(2), ("reward",), 1)
 
     def reset(self, key):
         obs = jax.random.uniform(key, (1,), minval=-1.0, maxval=1.0)
@@ -305,6 +306,7 @@ class Sign(eqx.Module):
         return Step(state, state, jnp.where(right, 1.0, 0.0)[None], jnp.float32(0))
 
 
+SIGN = parse("max reward").spec(Sign().spec)
 TINY = {"num_envs": 8, "num_steps": 8, "learning_rate": 0.05}
 OWN = {
     "actor": lambda: lexrl.A2C(networks=lexrl.Networks(actor=own_actor, hidden_sizes=(4,)), **TINY),
@@ -321,7 +323,7 @@ class TestCustom:
 
     @pytest.mark.parametrize("batch", [(), (5,), (2, 5)])
     def test_batches(self, batch):
-        actor = lexrl.Networks(actor=own_actor).init_actor(KEY, Sign().spec)
+        actor = lexrl.Networks(actor=own_actor).init_actor(KEY, SIGN)
         obs = jax.random.normal(KEY, (*batch, 1))
         expected = np.tanh(np.asarray(obs) @ np.asarray(actor.net.parameters.weight).T)
         np.testing.assert_allclose(actor(obs).logits, expected, rtol=1e-5, atol=1e-6)
@@ -332,14 +334,14 @@ class TestCustom:
         assert actor(jnp.array([[0, 4]])).logits.shape == (1, 2, 3)
 
     def test_every_leaf_is_an_array(self):
-        critic = lexrl.Networks(critic=own_critic).init_critic(KEY, Sign().spec, (1,))
+        critic = lexrl.Networks(critic=own_critic).init_critic(KEY, SIGN, (1,))
         assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(critic))
         assert len(jax.tree.leaves(critic)) == 4
 
     def test_the_same_builder_is_the_same_program(self):
         one, other = (lexrl.Networks(critic=own_critic, init_std=std) for std in (0.5, 0.6))
         assert jax.tree.structure(one) == jax.tree.structure(other)
-        critics = [one.init_critic(jax.random.key(seed), Sign().spec, (1,)) for seed in (1, 2)]
+        critics = [one.init_critic(jax.random.key(seed), SIGN, (1,)) for seed in (1, 2)]
         assert jax.tree.structure(critics[0]) == jax.tree.structure(critics[1])
         assert hash(jax.tree.structure(critics[0])) == hash(jax.tree.structure(critics[1]))
 
@@ -354,7 +356,7 @@ class TestCustom:
     )
     def test_what_does_not_fit(self, build, sentence):
         with pytest.raises(InputError, match=sentence):
-            lexrl.Networks(actor=build).init_actor(KEY, Sign().spec)
+            lexrl.Networks(actor=build).init_actor(KEY, SIGN)
 
     def test_by_its_place(self):
         assert lexrl.LDQN(network="equinox.nn:Embedding").network is eqx.nn.Embedding

@@ -8,7 +8,7 @@ import pytest
 import lexrl
 from lexrl import envs, exact
 from lexrl.envs.cost_aware import CostAwareObservation
-from lexrl.loops.compiled import IN_RETURN_UNITS
+from lexrl.loops.chunks import IN_RETURN_UNITS
 from lexrl.order import parse
 from lexrl.types import METRICS, Box, Discrete, EnvSpec, Renderable, Spec, unwrapped
 

@@ -69,9 +69,9 @@ __version__ = "0.2.0"
 
 NAMES = {
     "EpsilonGreedy": "lexrl.algorithms:EpsilonGreedy",
-    "FiniteEnv": "lexrl.envs:FiniteEnv",
-    "GymEnv": "lexrl.envs:GymEnv",
-    "GymVectorEnv": "lexrl.envs:GymVectorEnv",
+    "FiniteEnv": "lexrl.envs.finite:FiniteEnv",
+    "GymEnv": "lexrl.envs.gym:GymEnv",
+    "GymVectorEnv": "lexrl.envs.vector:GymVectorEnv",
     "MOMDP": "lexrl.momdp:MOMDP",
     "Multipliers": "lexrl.multipliers:Multipliers",
     "Networks": "lexrl.networks:Networks",

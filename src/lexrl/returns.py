@@ -75,7 +75,9 @@ class EpisodeStats(NamedTuple):
 
 def init_tracker(num_envs: int, num_objectives: int) -> EpisodeTracker:
     """Every environment at the beginning of an episode."""
-    return EpisodeTracker(jnp.zeros(num_envs, jnp.int32), jnp.ones((num_envs, num_objectives)), jnp.zeros((num_envs, num_objectives)))
+    return EpisodeTracker(
+        jnp.zeros(num_envs, jnp.int32), jnp.ones((num_envs, num_objectives)), jnp.zeros((num_envs, num_objectives))
+    )
 
 
 def track_episodes(

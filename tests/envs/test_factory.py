@@ -77,7 +77,7 @@ class TestNames:
     def test_names_of_environments(self):
         assert env_name(lexrl.CartSafe()) == "cart-safe"
         assert env_name(make_env("grid-nav")) == "grid-nav"
-        assert env_name(GymEnv(Walk, 5)) == "GymEnv"
+        assert env_name(GymEnv(Walk, 5)) == "Walk"
 
     def test_unknown_names(self):
         with pytest.raises(lexrl.InputError, match=r"no environment 'cartsafe'; there are cart-safe, .* gym:"):

@@ -11,7 +11,7 @@ import numpy as np
 import lexrl
 from lexrl import Networks, PIDLagrangian, VaRAC
 from lexrl.constraints import as_limits
-from lexrl.envs.cost_aware import CostAwareObservation, so_far
+from lexrl.envs.cost_aware import CostAwareObservation
 
 ORDER = "min cost > max reward"
 
@@ -56,13 +56,13 @@ def test_who_sees_it_is_optimal():
 class Hidden(CostAwareObservation):
     """The same signals and numbers of states, with every sum shown as 0."""
 
-    def _seen(self, obs, sums):
-        return CostAwareObservation._seen(self, obs, 0 * sums)
+    def _observation(self, obs, sums):
+        return CostAwareObservation._observation(self, obs, 0 * sums)
 
 
 def test_who_does_not_cannot_be():
     """What it earns it pays for: half of the times it takes the paying action, the limit is broken."""
-    shown = so_far(env(), as_limits("cost <= 1"))
-    reward, broken = outcomes(Hidden(shown.world, shown.names, shown.levels, shown.rounds))
+    shown = CostAwareObservation.wrap(env(), as_limits("cost <= 1"))
+    reward, broken = outcomes(Hidden(shown.env, shown.signals, shown.limits, shown.rounding))
     np.testing.assert_allclose(reward, 2 * broken, atol=0.06)
     assert not ((reward > 0.1) & (broken <= 0.02)).any()

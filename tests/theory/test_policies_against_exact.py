@@ -50,15 +50,15 @@ class Plan(NamedTuple):
 
     name: str
     m: int
-    num_envs: tuple
+    envs: tuple
     steps: int
-    rate: float
+    learning_rate: float
     patience: float
     generous: tuple = ()
-    """Worlds that are also learned with slack."""
-    batch: int = 256
+    """Environments that are also learned with slack."""
+    batch_size: int = 256
     max_multiplier: float = 15.0
-    """Of prices; with three objectives the first one's may be its square."""
+    """Of multipliers; with three objectives the first one's may be its square."""
 
 
 EVERY_DAY = (
@@ -129,7 +129,7 @@ def learner(plan, tolerance):
 @functools.cache
 def learned(plan):
     """For each (kind, world) the policies `[learners, S, A]`, as they are and greedy: one program trains them all."""
-    kinds = {("strict", seed): STRICT * case(plan.m, seed).stake for seed in plan.num_envs}
+    kinds = {("strict", seed): STRICT * case(plan.m, seed).stake for seed in plan.envs}
     kinds |= {("slack", seed): case(plan.m, seed).stake * (SLACK, STRICT) for seed in plan.generous}
     keys = [key for key in kinds for _ in range(LEARNERS_EACH)]
     algorithms = [learner(plan, kinds[key]) for key in keys]
@@ -148,7 +148,7 @@ def shortfalls(world, policies, best, m):
     return (best - np.array(returns)) / world.stake
 
 
-@pytest.mark.parametrize(("plan", "seed"), places("worlds"))
+@pytest.mark.parametrize(("plan", "seed"), places("envs"))
 def test_within_two_percent_of_the_exact_optimum(plan, seed):
     world = case(plan.m, seed)
     chances, likeliest = (shortfalls(world, each, world.best, plan.m) for each in learned(plan)["strict", seed])

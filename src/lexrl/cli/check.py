@@ -41,7 +41,7 @@ def main(argv: list[str]) -> None:
     kind = tyro.conf.OmitArgPrefixes[Check[type(target.algorithm), env_type]]
     args: Any = parse(kind, rest, f"lexrl check {target.name} {target.env_id}", str(Check.__doc__), start)
     env = resolve(target.env_id, settings_of(args.env)).env
-    order = as_order(args.order or None, env.spec.objectives)
+    order = as_order(args.order or None, env.spec.signals)
     console.print(f"[bold]{target.name}[/bold] on [bold]{target.env_id}[/bold], {order}")
     for guarantee in check(with_tolerances(args.algorithm, order), env, order):
         console.print(f"\n[bold]{guarantee.name}[/bold]: [{COLORS[guarantee.verdict]}]{guarantee.verdict}[/]")

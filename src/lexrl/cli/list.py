@@ -38,7 +38,7 @@ def content() -> dict[str, list[dict[str, str | list[str]]]]:
     return {
         "algorithms": [{"name": one.name, "summary": one.summary()} for one in catalog.ALGORITHMS.values()],
         "environments": [
-            {"name": one.name, "signals": list(resolve(one.name).env.spec.objectives), "summary": one.summary()}
+            {"name": one.name, "signals": list(resolve(one.name).env.spec.signals), "summary": one.summary()}
             for one in catalog.ENVS.values()
         ],
         "experiments": [{"name": one.name, "summary": one.title} for one in catalog.EXPERIMENTS.values()],

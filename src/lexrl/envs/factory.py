@@ -12,7 +12,7 @@ from lexrl.envs.gym import GymEnv
 from lexrl.envs.per_seed import PerSeed
 from lexrl.envs.vector import GymVectorEnv
 from lexrl.errors import InputError
-from lexrl.types import Batchable, Env
+from lexrl.types import Batchable, Env, unwrapped
 
 
 def make_env(name: str, **kwargs: Any) -> Any:
@@ -72,9 +72,9 @@ def env_name(env: Any) -> str:
     entry = catalog.entry_of(catalog.ENVS, env)
     if entry is not None:
         return entry.name
-    if isinstance(env, GymEnv) and env.recipe is not None:
-        return str(env.recipe[1]["env_id"])
-    return type(env).__name__
+    if isinstance(env, PerSeed):
+        return env_name(env.stacked)
+    return env.name if isinstance(env, GymEnv | GymVectorEnv) else type(unwrapped(env)).__name__
 
 
 def _made_by(factory: Any, kwargs: dict[str, Any]) -> Any:

@@ -37,8 +37,8 @@ class GymEnv:
     render_fps: float
     description: str
     """A sentence on the signals there are, and where they come from."""
-    recipe: tuple[Any, dict[str, Any]] | None = None
-    """The call that makes it again; None for what a file cannot hold."""
+    name: str
+    """The id, or the class of the environment inside its wrappers."""
 
     def __init__(
         self,
@@ -70,15 +70,13 @@ class GymEnv:
             render_fps = float(env.metadata.get("render_fps") or RENDER_FPS)
         finally:
             env.close()
-        given = {"max_episode_steps": max_episode_steps, "discrete_observations": discrete_observations, **settings}
-        recipe = (GymEnv, {"env_id": env_id, **given}) if made_by_id and signals is None else None
         for name, value in {
             "make": make,
             "interface": interface,
             "spec": interface.spec(length),
             "render_fps": render_fps,
             "description": interface.signals.description,
-            "recipe": recipe,
+            "name": env_id if made_by_id else type(env.unwrapped).__name__,
         }.items():
             object.__setattr__(self, name, value)
 

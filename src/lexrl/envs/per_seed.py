@@ -16,8 +16,6 @@ class PerSeed(eqx.Module):
 
     stacked: Any
     count: int = eqx.field(static=True)
-    recipe: tuple[Any, dict[str, Any]] | None = eqx.field(static=True, default=None)
-    """The function that makes them and its arguments, so that a file need not hold them."""
 
     def one(self, i: int) -> Any:
         """The environment of one seed."""

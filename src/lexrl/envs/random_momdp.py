@@ -1,6 +1,5 @@
 """RandomMOMDP: the environment of the paper's scaling experiment."""
 
-import dataclasses
 from typing import Any
 
 from lexrl.envs.finite import FiniteEnv
@@ -38,5 +37,4 @@ def random_env(
 
 def random_envs(count: int, first: int = 0, **settings: Any) -> PerSeed:
     """One random MOMDP for each of `count` seeds: those of `random_env` with momdp_seed from `first` on."""
-    envs = per_seed([random_env(first + i, **settings) for i in range(count)])
-    return dataclasses.replace(envs, recipe=(random_envs, {"count": count, "first": first, **settings}))
+    return per_seed([random_env(first + i, **settings) for i in range(count)])

@@ -34,8 +34,8 @@ class GymVectorEnv:
     spec: EnvSpec
     description: str
     """A sentence on the signals there are, and where they come from."""
-    recipe: None = None
-    """A function makes it, which a file cannot hold."""
+    name: str
+    """The class of the vector environment inside its wrappers."""
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class GymVectorEnv:
             "interface": interface,
             "spec": interface.spec(length),
             "description": interface.signals.description,
+            "name": type(env.unwrapped).__name__,
         }.items():
             object.__setattr__(self, name, value)
 

@@ -4,8 +4,8 @@ It is the compiled loop with the environment outside: same keys, same order of e
 same environment both give the same numbers. It continues from what it yielded, bit for bit, with any environment that
 repeats itself when it is given the same keys and actions. Members run one after the other.
 
-An environment written in JAX is compiled step by step. Others are any object with a `spec` and `batched(n)`, which gives
-`n` environments to be stepped together, or with `reset(key)` and `step(state, action, key)`.
+An environment written in JAX is compiled step by step. Others are any object with a `spec` and `batched(n)`, which
+gives `n` environments to be stepped together, or with `reset(key)` and `step(state, action, key)`.
 """
 
 import contextlib

@@ -48,7 +48,7 @@ def compare(result: Result) -> Comparison | None:
         return None
     gamma = algorithm.gamma if isinstance(algorithm, HasGamma) else GAMMA
     try:
-        return _compare(result, env, env.momdp(run.order.discounts(gamma, spec.objectives)))
+        return _compare(result, env, env.momdp(run.order.discounts(gamma, spec.signals)))
     except InputError:  # such as a discount of 1: there is no optimum over an infinite horizon
         return None
 

@@ -11,6 +11,7 @@ import jax
 from lexrl import backend, catalog, presets, units
 from lexrl.envs import checker
 from lexrl.envs.cost_aware import CostAwareObservation
+from lexrl.envs.factory import env_name
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.loops import keys
@@ -67,7 +68,7 @@ class Run:
 
     @property
     def env_title(self) -> str:
-        return self.env_id or targets.class_name(self.env)
+        return self.env_id or env_name(self.env)
 
     @property
     def title(self) -> str:

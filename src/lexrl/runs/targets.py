@@ -10,9 +10,8 @@ import equinox as eqx
 from lexrl import catalog
 from lexrl.envs import GymEnv
 from lexrl.envs.factory import as_env, make_env
-from lexrl.envs.per_seed import PerSeed, per_seed
+from lexrl.envs.per_seed import per_seed
 from lexrl.errors import InputError
-from lexrl.types import unwrapped
 
 EnvKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Settings of an environment; one for all seeds, or one each."""
@@ -44,13 +43,6 @@ def resolve(env: Any, kwargs: EnvKwargs | None = None) -> Target:
 def builder(name: str) -> Callable[..., Any]:
     """What makes the environment of a name."""
     return catalog.ENVS[name].load() if name in catalog.ENVS else GymEnv
-
-
-def class_name(env: Any) -> str:
-    """The class of an environment, without wrappers of ours."""
-    if isinstance(env, PerSeed):
-        return class_name(env.stacked)
-    return type(unwrapped(env)).__name__
 
 
 def settings_of(env: Any) -> dict[str, Any]:
