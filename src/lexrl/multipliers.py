@@ -16,6 +16,7 @@ from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from lexrl.errors import InputError
+from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule
 from lexrl.stages import Progress
 from lexrl.units import counts
@@ -60,6 +61,8 @@ class Multipliers(eqx.Module):
     max_multiplier: float = 100.0
     """Upper bound of the last multiplier in use; each more important one may be this many times larger, so that it can
     always outweigh the next."""
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         for name, value in (("max_multiplier", self.max_multiplier), ("damping", self.damping)):

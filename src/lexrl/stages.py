@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from lexrl.backend import compute_once
 from lexrl.errors import InputError
+from lexrl.reprs import short_repr
 from lexrl.returns import EpisodeStats, share
 from lexrl.tolerance import Moment, Tolerances, slack
 
@@ -73,6 +74,8 @@ class Stages(eqx.Module):
     """An objective has converged once this many episodes showed no trend."""
     sequential: bool = eqx.field(static=True, default=False)
     """Optimize one objective at a time, in order of importance, instead of all at once."""
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         for name, value, least in (("stats_window_size", self.stats_window_size, 1), ("patience", self.patience, 0)):

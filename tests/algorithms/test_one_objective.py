@@ -119,7 +119,7 @@ def test_the_same_numbers(ordinary, lexicographic, world):
         assert (np.asarray(theirs.stages.num_episodes) > 10).all()
         assert (np.asarray(theirs.multipliers.value) == 0).all()
         assert (np.asarray(mine.agent.num_updates) == UPDATES).all()
-    same(one.train_states.world, other.train_states.world)
+    same(one.train_states.env_state, other.train_states.env_state)
     for name in one.metrics.keys() & other.metrics.keys():  # only told, not learned from: sums may be rounded elsewise
         np.testing.assert_allclose(one.metrics[name], other.metrics[name], rtol=1e-5, atol=1e-6, err_msg=name)
     # Two seeds that learned the same would prove little.

@@ -21,6 +21,7 @@ from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.multipliers import Multipliers
 from lexrl.networks import Networks
+from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Sample, Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
@@ -67,6 +68,8 @@ class LPPOAverageReward(eqx.Module):
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         lppo.check(self, get_args(ReturnEstimate))
@@ -121,6 +124,8 @@ class LA2CAverageReward(eqx.Module):
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         la2c.check(self)

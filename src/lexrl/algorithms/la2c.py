@@ -19,6 +19,7 @@ from lexrl.algorithms import a2c, actor_critic, validation
 from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.multipliers import Multipliers
 from lexrl.networks import Networks
+from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Sample, Stages, from_critic, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
@@ -66,6 +67,8 @@ class LA2C(eqx.Module):
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma)

@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from lexrl.algorithms import validation
 from lexrl.constraints import Limit
 from lexrl.errors import InputError
+from lexrl.reprs import short_repr
 from lexrl.returns import share
 from lexrl.schedules import Constant, Schedule, named
 from lexrl.types import Spec
@@ -55,6 +56,8 @@ class PIDLagrangian(eqx.Module):
     """Number of episodes that a sum is averaged over."""
     max_multiplier: float = 100.0
     """Upper bound of every multiplier."""
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_at_least(0.0, kp=self.kp, kd=self.kd, max_multiplier=self.max_multiplier)

@@ -19,6 +19,7 @@ from lexrl.algorithms import actor_critic, validation
 from lexrl.algorithms.actor_critic import Agent, Batch, Prediction
 from lexrl.errors import InputError
 from lexrl.networks import Actor, Networks, minibatches, require_shuffled
+from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
@@ -63,6 +64,8 @@ class PPO(eqx.Module):
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)

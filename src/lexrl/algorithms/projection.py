@@ -22,6 +22,7 @@ from lexrl.algorithms import actor_critic, validation
 from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import check_minibatches, surrogate
 from lexrl.networks import Actor, Networks, minibatches
+from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Stages, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
@@ -63,6 +64,8 @@ class Projection(eqx.Module):
     """How much of its return an objective may lose to less important ones: one, or one each."""
     stages: Stages = Stages()
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)

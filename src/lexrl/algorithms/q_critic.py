@@ -22,6 +22,7 @@ from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
 from lexrl.multipliers import Multipliers
 from lexrl.networks import Network, Networks
+from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
@@ -70,6 +71,8 @@ class LPPOQCritic(eqx.Module):
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma)

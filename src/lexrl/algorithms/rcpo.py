@@ -20,6 +20,7 @@ from lexrl.algorithms.actor_critic import Agent
 from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.constraints import Limit, as_limits
 from lexrl.networks import Networks
+from lexrl.reprs import short_repr
 from lexrl.returns import EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
@@ -62,6 +63,8 @@ class RCPO(eqx.Module):
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     lagrangian: PIDLagrangian = PIDLagrangian()
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)

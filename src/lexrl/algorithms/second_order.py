@@ -24,6 +24,7 @@ from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.multipliers import Multipliers, gradient_weights
 from lexrl.networks import Actor, Networks
+from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
@@ -86,6 +87,8 @@ class LPPOSecondOrder(eqx.Module):
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma)
@@ -164,6 +167,8 @@ class LA2CSecondOrder(eqx.Module):
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma)

@@ -11,6 +11,7 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from lexrl.errors import InputError
+from lexrl.reprs import short_repr
 from lexrl.types import Metrics, Spec, Transition
 
 
@@ -26,6 +27,8 @@ class SingleObjective(eqx.Module):
 
     algorithm: Any
     objective: str = eqx.field(static=True)
+
+    __repr__ = short_repr
 
     @property
     def num_envs(self) -> int:

@@ -22,6 +22,7 @@ from lexrl.algorithms.actor_critic import Agent
 from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.constraints import ChanceConstraint, Limit, as_chance_constraints
 from lexrl.networks import Networks
+from lexrl.reprs import short_repr
 from lexrl.returns import EpisodeStats, EpisodeTracker
 from lexrl.schedules import Constant, Schedule, as_schedule, named
 from lexrl.types import Metrics, Spec, Transition
@@ -72,6 +73,8 @@ class VaRAC(eqx.Module):
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     lagrangian: PIDLagrangian = PIDLagrangian(ki=Constant(10.0), max_multiplier=1000.0)
     networks: Networks = Networks()
+
+    __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)

@@ -64,7 +64,7 @@ def main(argv: list[str]) -> None:
     if not isinstance(env, HasModel):
         raise InputError(f"{name} has no finite model that could be solved; grid-nav and random-momdp have one.")
     process = env.momdp(args.gamma)
-    order = as_order(args.order or None, process.objectives)
+    order = as_order(args.order or None, process.signals)
     solved = Solved(name, env, process, exact.solve(process, order), _curve(process, order))
     console.print(f"[bold]{name}[/bold], {order}, gamma {args.gamma}")
     _show(solved)
