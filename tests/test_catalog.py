@@ -4,6 +4,7 @@ import json
 import sys
 import textwrap
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ import lexrl
 from lexrl import catalog, cli
 from lexrl.catalog import ALGORITHMS, ENVS, VALUES, Entry
 from lexrl.errors import InputError
+from lexrl.types import METRICS, Box, Discrete, Spec, Transition
 
 MODULE = '''
     """A package of a user's own."""
@@ -20,7 +22,7 @@ MODULE = '''
 
     from lexrl.algorithms import Random
     from lexrl.presets import Preset
-    from lexrl.types import Box, Discrete, Spec, Step
+    from lexrl.types import Box, Discrete, EnvSpec, Step
 
 
     class Drift(eqx.Module):
@@ -31,7 +33,7 @@ MODULE = '''
 
         @property
         def spec(self):
-            return Spec(Box((1,)), Discrete(2), ("gain", "harm"), 5)
+            return EnvSpec(Box((1,)), Discrete(2), ("gain", "harm"), 5)
 
         def reset(self, key):
             return jnp.float32(0), jnp.zeros(1)
@@ -140,3 +142,27 @@ def test_every_line_can_be_loaded(entry):
     assert isinstance(entry.kind(), type)
     assert entry.title
     assert not entry.parent or entry.parent in ALGORITHMS
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_metric_is_declared(name):
+    """What an update reports is in `METRICS`: one objective for the scalar parents, discrete observations for tables."""
+    algorithm = ALGORITHMS[name].make()
+    scalar = name in {entry.parent for entry in ALGORITHMS.values()}
+    observations = Discrete(3) if ALGORITHMS[name].target.startswith(TABULAR) else Box((2,))
+    spec = Spec(observations, Discrete(2), ("reward",) if scalar else ("reward", "cost"), 5)
+
+    def zeros(*shape, dtype=np.float32):
+        return np.zeros((algorithm.num_steps, algorithm.num_envs, *shape), dtype)
+
+    obs = zeros(dtype=np.int32) if isinstance(observations, Discrete) else zeros(2)
+    action, reward = zeros(dtype=np.int32), zeros(len(spec.objectives))
+    rollout = Transition(obs, action, reward, zeros(), obs, zeros(dtype=bool))
+
+    def report(key):
+        return algorithm.update(algorithm.init(spec, key), rollout, key)[1]
+
+    assert set(jax.eval_shape(report, jax.random.key(0))) <= set(METRICS)
+
+
+TABULAR = tuple(f"lexrl.algorithms.{name}:" for name in ("q_learning", "sarsa", "expected_sarsa", "double_q"))

@@ -54,3 +54,8 @@ def test_importing_takes_at_most_a_second():
 
 def test_importing_registers_with_gymnasium():
     assert run("import gymnasium, lexrl; print('lexrl/CartSafe-v0' in gymnasium.registry)") == "True"
+
+
+def test_using_gymnasium_registers_too():
+    script = "import lexrl; lexrl.GymEnv; import gymnasium; print('lexrl/CartSafe-v0' in gymnasium.registry)"
+    assert run(script) == "True"

@@ -5,9 +5,8 @@ Algorithms and environments are the catalog's; `NAMES` has the rest.
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
-
-import gymnasium as _gymnasium
 
 from lexrl import catalog
 from lexrl.errors import InputError
@@ -118,6 +117,12 @@ def __getattr__(name: str) -> Any:
     return vars(found)[attribute] if attribute else found
 
 
+def _register_envs() -> None:
+    """Give our environments to Gymnasium, if that was imported before; importing it here would not be quiet."""
+    if "gymnasium" in sys.modules:
+        importlib.import_module("lexrl.envs.exported")
+
+
 def __dir__() -> list[str]:
     return sorted({"InputError", "__version__", "catalog", *public_names()})
 
@@ -184,6 +189,4 @@ __all__ = [
     "train",
 ]
 
-for _name in ("CartSafe", "MountainCarSafe", "GridNav"):
-    # Gymnasium's own checker expects a single number as the reward.
-    _gymnasium.register(f"lexrl/{_name}-v0", f"lexrl.envs.registration:{_name}", disable_env_checker=True)
+_register_envs()

@@ -99,13 +99,7 @@ class MOMDP:
         """
         rng = np.random.default_rng(momdp_seed)
         n_rows = num_states * num_actions
-        if num_successors is None:
-            mask = rng.random((n_rows, num_states)) < rng.random((n_rows, 1))
-            mask[np.arange(n_rows), rng.integers(num_states, size=n_rows)] = True
-            rows, columns = np.nonzero(mask)
-        else:
-            rows = np.repeat(np.arange(n_rows), min(num_successors, num_states))
-            columns = np.concatenate([_sample(rng, num_states, min(num_successors, num_states)) for _ in range(n_rows)])
+        rows, columns = _successors(rng, n_rows, num_states, num_successors)
         weights = 1.0 - rng.random(len(rows))  # in (0, 1]: a chosen successor is a possible one
         rewards = rng.uniform(-1.0, 1.0, (len(rows), num_signals))
         if tie_fraction > 0 and num_signals > 1:
@@ -216,6 +210,19 @@ def from_outcomes(
         terminal=ended,
         signals=names,
     )
+
+
+def _successors(
+    rng: np.random.Generator, n_rows: int, n_states: int, n_successors: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the possible transitions: a random density for each row, or as many successors for all."""
+    if n_successors is None:
+        mask = rng.random((n_rows, n_states)) < rng.random((n_rows, 1))
+        mask[np.arange(n_rows), rng.integers(n_states, size=n_rows)] = True
+        rows, columns = np.nonzero(mask)
+        return rows, columns
+    each = min(n_successors, n_states)
+    return np.repeat(np.arange(n_rows), each), np.concatenate([_sample(rng, n_states, each) for _ in range(n_rows)])
 
 
 def _sample(rng: np.random.Generator, n: int, k: int) -> np.ndarray:

@@ -1,9 +1,16 @@
 """How settings are printed: only what differs from the defaults, `LDQN(gamma=0.9, epsilon='1 to 0.05 in 20%')`."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A function or a class."""
+
+    __qualname__: str
 
 
 def short_repr(self: Any) -> str:
@@ -23,8 +30,8 @@ def _text(value: Any) -> str:
     if isinstance(value, eqx.Module) and type(value).__str__ is not object.__str__:  # a schedule, a tolerance
         text = str(value)
         return text if _is_number(text) else repr(text)
-    if callable(value) and not isinstance(value, eqx.Module):
-        return getattr(value, "__qualname__", repr(value))
+    if isinstance(value, Named) and not isinstance(value, eqx.Module):
+        return value.__qualname__
     return repr(value)
 
 

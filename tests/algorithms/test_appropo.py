@@ -104,7 +104,7 @@ def test_every_policy_is_kept_with_the_same_chance():
     def one(key):
         def turn(state, number):
             net = jax.tree.map(lambda leaf: jnp.full_like(leaf, number), state.oracle.net)  # told from others by this
-            return learner._turn(state, net, jax.random.fold_in(key, number)), None
+            return learner._update_direction(state, net, jax.random.fold_in(key, number)), None
 
         end, _ = jax.lax.scan(turn, start, jnp.arange(12))
         return jax.tree.leaves(end.mixture)[0].reshape(3, -1)[:, 0], end.num_direction_updates
@@ -192,6 +192,6 @@ class TestTheMixture:
         assert drawn == {1, 2}
 
 
-def test_numbered_actions_only():
-    with pytest.raises(lexrl.InputError, match="needs numbered actions"):
+def test_discrete_actions_only():
+    with pytest.raises(lexrl.InputError, match="needs discrete actions"):
         ApproPO(target_set="cost in 0..1").init(SPEC._replace(action_space=Box((1,), -1.0, 1.0)), jax.random.key(0))

@@ -9,6 +9,7 @@ import pytest
 import lexrl
 from lexrl import Multipliers, Networks, Stages
 from lexrl.algorithms.projection import Projection
+from lexrl.order import parse
 from lexrl.runs import plan
 from lexrl.schedules import Constant, Linear, Power
 from lexrl.tolerance import Absolute, Adaptive, Relative
@@ -131,7 +132,7 @@ class TestOneEach:
     def test_tolerance(self, name, many):
         said(name, f"{many} tolerances", "2 objectives", "one for all", tolerance=(0.1,) * many)
         with pytest.raises(lexrl.InputError, match=f"tolerance has {many} entries for 2 objectives"):
-            started(ALL[name](tolerance=(0.1,) * many), CART.spec)
+            started(ALL[name](tolerance=(0.1,) * many), parse(BOTH).spec(CART.spec))
 
     @pytest.mark.parametrize("many", [1, 3])
     @pytest.mark.parametrize("what", ["return_scale", "update_tolerance"])

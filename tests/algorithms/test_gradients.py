@@ -16,7 +16,6 @@ import pytest
 from scipy.special import log_softmax as log_softmax_of
 
 import lexrl
-from lexrl import networks
 from lexrl.algorithms import a2c, lppo, ppo
 from lexrl.algorithms import actor_critic as ac
 from lexrl.types import Box, Discrete, Spec, Transition
@@ -259,16 +258,9 @@ def exactly(table):
 
 
 def table_actor(table):
-    """The same policy as the library's: a network without layers and biases on numbered states."""
-    actor = networks.actor(
-        KEY,
-        Spec(Discrete(3), Discrete(2), ("a",), 10),
-        (),
-        activation="tanh",
-        use_bias=False,
-        squash_output=False,
-        spread=1.0,
-    )
+    """The same policy as the library's: a network without layers and biases on discrete states."""
+    tables = lexrl.Networks(hidden_sizes=(), use_bias=False)
+    actor = tables.init_actor(KEY, Spec(Discrete(3), Discrete(2), ("a",), 10))
     return eqx.tree_at(lambda one: one.net.weights, actor, (jnp.asarray(table),))
 
 

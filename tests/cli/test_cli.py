@@ -195,7 +195,7 @@ def test_a_shorter_run_shortens_what_is_scheduled(capsys):
         with pytest.raises(SystemExit):
             cli.main(["train", "lppo", "cart-safe", *words, "--help"])
         shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
-        return re.search(r"step size, by the number of updates. \(default: '([^']*)'\)", shown)[1]
+        return re.search(r"Learning rate of the actor, by the number of updates. \(default: '([^']*)'\)", shown)[1]
 
     whole, short = rates(), rates("--total-timesteps", "6e5")
     assert whole == "0.005 to 5e-05 in 2900"
@@ -224,12 +224,12 @@ def test_help_fits(command, tmp_path):
         (["train", "sarsa", "grid-nav", "--one-hot", *ORDER], "needs discrete observations"),
         (["train", "sarsa", "grid-nav", *ORDER, "--total-timesteps", "0"], "total_timesteps is 0"),
         (["train", "sarsa", "grid-nav", *ORDER, "--seeds", "0"], "No seeds were given"),
-        (["train", "sarsa", "grid-nav", *ORDER, "--eval-episodes", "0"], "0 episodes"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--eval-episodes", "0"], "The number of evaluation episodes is 0"),
         (["train", "sarsa", "grid-nav", *ORDER, "--gamma", "0.9", "0.9", "0.9"], "gamma has 3 entries for 2"),
         (["train", "sarsa", "grid-nav", *ORDER, "--tolerance=-0.1"], "must be 0 or more"),
-        (["train", "sarsa", "grid-nav", *ORDER, "--gamma", "1.5"], "Gamma is 1.5; a discount lies in [0, 1]."),
+        (["train", "sarsa", "grid-nav", *ORDER, "--gamma", "1.5"], "gamma is 1.5; it must lie in [0, 1]."),
         (["train", "sarsa", "grid-nav", *ORDER, "--alpha", "fast"], "The schedule 'fast' cannot be read"),
-        (["train", "sarsa", "grid-nav", *ORDER, "--exploration", "ucb"], "The bandit 'ucb' cannot be read"),
+        (["train", "sarsa", "grid-nav", *ORDER, "--exploration", "ucb"], "The exploration 'ucb' cannot be read"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, tmp_path, monkeypatch, capsys):

@@ -109,7 +109,7 @@ def test_check(ask):
         (["video", "one", "--episode", "-1"], "The episode is -1"),
         (["video", "finite"], "FiniteEnv cannot be rendered"),
         (["report", "nothing"], "There is no folder 'nothing'"),
-        (["check", "ppo", "cart-safe", "--order", "max reward"], "There is no theorem here for PPO"),
+        (["check", "ppo", "cart-safe", "--order", "max reward"], "There is no theorem about PPO here"),
         (["train", "lppo", "gym:Nothing-v9"], "Gymnasium cannot make 'Nothing-v9'"),
         (
             ["train", "lppo", "gym:CartPole-v1", "--order", "min cost"],

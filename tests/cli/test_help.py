@@ -12,6 +12,7 @@ import re
 import pytest
 
 from lexrl import cli
+from lexrl.cli.console import console
 
 PLAIN = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 SNAPSHOTS = pathlib.Path(__file__).parent / "help"
@@ -48,6 +49,7 @@ def told(words):
 def plain(monkeypatch):
     for name, value in PLAIN.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr(console, "_width", int(PLAIN["COLUMNS"]))  # it read COLUMNS when it was imported
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -61,6 +63,7 @@ def test_no_snapshot_is_left_over():
 
 if __name__ == "__main__":
     os.environ.update(PLAIN)
+    console.width = int(PLAIN["COLUMNS"])
     SNAPSHOTS.mkdir(exist_ok=True)
     for name, words in COMMANDS.items():
         (SNAPSHOTS / f"{name}.txt").write_text(told(words))

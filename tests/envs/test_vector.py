@@ -148,7 +148,7 @@ class TestModes:
         whole = list(
             host.advance(population, together(mode), host.start(population, together(mode)), STEPS, num_log_points=8)
         )
-        clocks = np.asarray(whole[2].train_states.clock)
+        clocks = np.asarray(whole[2].train_states.episode_step)
         assert len(np.unique(clocks)) > 2
         kept = jax.tree.map(np.asarray, whole[2].train_states)
         rest = list(host.advance(population, together(mode), kept, STEPS, num_log_points=8))

@@ -165,7 +165,7 @@ def test_bad_input_is_answered_in_a_sentence():
         solve(MOMDP.from_arrays(stay_or_go, np.zeros((1, 2, 2)), 1.0, terminal=[1]))
     with pytest.raises(InputError, match="3 tolerances were given for 2"):
         solve(world, order, tolerance=(0.1, 0.1, 0.1))
-    with pytest.raises(InputError, match="estimation errors"):
+    with pytest.raises(InputError, match="standard errors of learned estimates"):
         solve(world, order, tolerance=Adaptive())
     with pytest.raises(InputError, match="order is needed"):
         solve(world)

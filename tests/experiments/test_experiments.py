@@ -219,7 +219,7 @@ def test_one_more_learner_and_one_more_world_are_a_line_each(tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, "my_presets", SimpleNamespace(PRESETS={"paper": lambda: made}))
     entry = ENVS["mountain-car-safe"]._replace(presets="my_presets")
     monkeypatch.setitem(ENVS, "mountain-car-safe", entry)
-    size = {"presets": ("paper",), "seeds": 2, "steps": 2_000, "replayed": 2_000}
+    size = {"presets": ("paper",), "seeds": 2, "max_timesteps": 2_000, "max_replayed": 2_000}
     monkeypatch.setitem(safety.ALGORITHMS, "ppo-lagrangian", "PPO-Lagrangian")
     monkeypatch.setitem(safety.SIZES, "smoke", size | {"envs": ("cart-safe",), "algorithms": ("ppo-lagrangian",)})
     assert [job.label for job in safety.runs("smoke")] == ["PPO-Lagrangian"]

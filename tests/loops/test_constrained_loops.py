@@ -8,7 +8,7 @@ import pytest
 import lexrl
 from lexrl import PIDLagrangian
 from lexrl.constraints import as_limits
-from lexrl.envs.cost_aware import so_far
+from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.loops import compiled
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -44,7 +44,7 @@ SEEDS, STEPS = (4, 3, 9), 640
 
 
 def make_env(name):
-    return so_far(CART, as_limits("cost <= 2")) if name == "VaRAC" else CART
+    return CostAwareObservation.wrap(CART, as_limits("cost <= 2")) if name == "VaRAC" else CART
 
 
 def member(tree, place):
@@ -77,10 +77,10 @@ def case(request):
 def test_the_run_has_something_to_show(case):
     agent = case.end.train_states.agent
     if case.name == "ApproPO":
-        assert (np.asarray(agent.turns)[:3] > 4).all()
+        assert (np.asarray(agent.num_direction_updates)[:3] > 4).all()
         assert np.abs(np.asarray(agent.direction)[:3]).sum() > 0
     else:
-        assert (np.asarray(agent.multipliers.seen)[:3] >= 12).all()
+        assert (np.asarray(agent.lagrangian.num_episodes)[:3] >= 12).all()
     assert case.end.faults == {}
 
 

@@ -19,7 +19,7 @@ from lexrl.errors import InputError
 from lexrl.order import parse
 from lexrl.runs import checkpoints, execute, plan, versions
 from lexrl.runs.observers import callback
-from lexrl.types import Box, Discrete, Spec, Step
+from lexrl.types import Box, Discrete, EnvSpec, Step
 
 ORDER = "min cost > max reward"
 SMALL = Networks(hidden_sizes=(8,))
@@ -183,7 +183,7 @@ class Line(eqx.Module):
 
     @property
     def spec(self):
-        return Spec(Box((1,)), Discrete(2), ("gain", "harm"), 10)
+        return EnvSpec(Box((1,)), Discrete(2), ("gain", "harm"), 10)
 
     def reset(self, key):
         return jnp.float32(0), jnp.zeros(1)
@@ -273,7 +273,7 @@ class TestNames:
         [
             (("lppo", lexrl.CartSafe()), "An order is needed"),
             (("lpo", "cart-safe"), "There is no algorithm 'lpo'; there are q-learning"),
-            ((lexrl.LPPO(), "cartsafe"), "There is no world 'cartsafe'; there are cart-safe"),
+            ((lexrl.LPPO(), "cartsafe"), "There is no environment 'cartsafe'; there are cart-safe"),
             (
                 ("q-learning", "cart-safe", ORDER, 1, 10, 1, "paper"),
                 "There is no preset 'paper' for q-learning on cart-safe",

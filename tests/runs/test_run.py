@@ -40,11 +40,11 @@ WRONG = {
     ),
     "two kinds of algorithms": (
         {"algorithm": [learner(), lexrl.Sarsa()], "seeds": 2},
-        "differ in more than their numbers",
+        "The algorithms of a run may differ in float hyper-parameters only",
     ),
     "two worlds for three seeds": (
         {"env": per_seed([WORLD, WORLD]), "seeds": 3},
-        "2 worlds were given for 3 seeds; give one for all, or one for each",
+        "2 environments were given for 3 seeds; give one for all, or one for each",
     ),
     "no chunks": ({"num_log_points": 0}, "both must be 1 or more"),
 }
@@ -166,9 +166,9 @@ class TestResults:
         assert chosen[3, 2000, "episode_length", ""] == result.metrics["episode_length"][3, 0]
 
     def test_learners_and_policies(self, result):
-        one = result.agent(1)
-        assert one.q.shape == (1, 16, 2, 4)
-        np.testing.assert_array_equal(one.q, result.policies[1].state.q)
+        one = result.policies[1].state
+        assert one.q.shape == (16, 2, 4)
+        np.testing.assert_array_equal(one.q, result.agent(1).q)
         policies = result.probabilities()
         assert policies.shape == (3, 16, 4)
         assert policies.dtype == float

@@ -10,6 +10,7 @@ import pytest
 
 import lexrl
 from lexrl.momdp import MOMDP
+from lexrl.order import parse
 from lexrl.schedules import Linear, Power
 from lexrl.tolerance import Absolute, Relative, Rounding, Tolerance
 
@@ -545,7 +546,7 @@ class TestRatesThatContradictTheOrder:
         algorithm = lexrl.LA2C(multipliers=multipliers)
         with pytest.raises(lexrl.InputError, match=words):
             lexrl.check(algorithm, RING, ORDER)
-        spec = lexrl.FiniteEnv(RING).spec
+        spec = parse(ORDER).spec(lexrl.FiniteEnv(RING).spec)
         with pytest.raises(lexrl.InputError, match=words):
             jax.eval_shape(lambda key: algorithm.init(spec, key), jax.random.key(0))
 

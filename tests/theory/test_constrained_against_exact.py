@@ -256,7 +256,7 @@ def mixtures(seeds):
     found = []
     for place, (algorithm, seed) in enumerate(zip(algorithms, seeds * 2, strict=True)):
         learner = result.agent(place)
-        assert learner.turns > MIXED
+        assert learner.num_direction_updates > MIXED
 
         def chances(part, seen, algorithm=algorithm, agent=learner):
             return algorithm.probabilities(agent._replace(playing=part), seen, greedy=True)

@@ -184,19 +184,10 @@ def learn(
             return each.sum(), {"loss": each, "td_error": size, "q_value": scale * q.mean(axis=0)}
 
         gradient, more = jax.grad(loss, has_aux=True)(carry.net)
-        done = carry.num_updates + 1
-        net, opt_state = optimizers.step(
-            settings.optimizer,
-            settings.max_grad_norm,
-            carry.net,
-            gradient,
-            carry.opt_state,
-            settings.learning_rate(done),
-        )
-        target = carry.target
-        if target is not None:
-            renew = done % target_update_period(settings) == 0
-            target = jax.tree.map(lambda old, new: jnp.where(renew, new, old), target, net)
+        done, length = carry.num_updates + 1, settings.max_grad_norm
+        rate = settings.learning_rate(done)
+        net, opt_state = optimizers.step(settings.optimizer, length, carry.net, gradient, carry.opt_state, rate)
+        target = _renewed(settings, carry.target, net, done)
         return carry._replace(net=net, target=target, opt_state=opt_state, num_updates=done), metrics | more
 
     agent = state._replace(replay=())
@@ -209,6 +200,14 @@ def learn(
     ready = kept.added >= settings.learning_starts
     agent, metrics = jax.lax.cond(ready, lambda: jax.lax.scan(step, agent, keys), nothing)
     return agent._replace(replay=kept), jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
+
+
+def _renewed(settings: Any, target: Network | None, net: Network, num_updates: Array) -> Network | None:
+    """The target network: a copy of the network when its period is over."""
+    if target is None:
+        return None
+    renew = num_updates % target_update_period(settings) == 0
+    return jax.tree.map(lambda old, new: jnp.where(renew, new, old), target, net)
 
 
 def target_update_period(settings: Any) -> int:

@@ -11,7 +11,7 @@ import sys
 from rich.table import Table
 
 from lexrl import backend
-from lexrl.cli.console import complain, console
+from lexrl.cli import console
 from lexrl.errors import InputError
 
 COMMANDS = {
@@ -43,20 +43,20 @@ def main(argv: list[str] | None = None) -> None:
         backend.ensure_configured()
         importlib.import_module(f"lexrl.cli.{words[0]}").main(words[1:])
     except InputError as error:
-        complain(str(error), 2)
+        console.complain(str(error), 2)
     except KeyboardInterrupt:
-        complain("interrupted.", 130)
+        console.complain("interrupted.", 130)
     except OSError as error:
-        complain(f"{error.filename or 'a file'} could not be written or read: {error.strerror}.", 1)
+        console.complain(f"{error.filename or 'a file'} could not be written or read: {error.strerror}.", 1)
 
 
 def show_help() -> None:
     """`lexrl --help`"""
-    console.print("usage: lexrl COMMAND ...\n\nLexicographic multi-objective reinforcement learning.\n", markup=False)
+    console.console.print("usage: lexrl COMMAND ...\n\nLexicographic multi-objective reinforcement learning.\n", markup=False)
     table = Table(box=None, show_header=False, padding=(0, 3, 0, 2))
     for name, purpose in COMMANDS.items():
         table.add_row(name, purpose)
-    console.print(table)
-    console.print(
+    console.console.print(table)
+    console.console.print(
         "\nTry: lexrl train lppo cart-safe; `lexrl COMMAND --help` shows the arguments of a command.", markup=False
     )

@@ -16,13 +16,8 @@ from lexrl.runs import Result, Run, execute, progress
 
 def follow(run: Run, folder: pathlib.Path) -> None:
     """Execute a run, or continue the one in the folder, and show what it came to."""
-    result, number = None, 0
     try:
-        with stopping() as asked, _shown_warnings(), contextlib.closing(_results(run, folder)) as results:
-            for result in results:
-                number = asked()
-                if number and not result.summary:
-                    break
+        result, number = _until_stopped(run, folder)
     except OSError as error:
         if not store.is_full(error):
             raise
@@ -31,7 +26,6 @@ def follow(run: Run, folder: pathlib.Path) -> None:
             f"and continue with: lexrl resume {folder}",
             1,
         )
-    assert result is not None
     if not result.summary:
         complain(f"stopped at step {result.steps[-1]:,}; continue with: lexrl resume {folder}", 128 + number)
     show(result, folder)
@@ -56,6 +50,18 @@ def show(result: Result, folder: pathlib.Path) -> None:
         (f"lexrl evaluate {folder} --episodes 1000", "play more episodes"),
         (f"lexrl compare {folder} OTHER", "compare with another run"),
     )
+
+
+def _until_stopped(run: Run, folder: pathlib.Path) -> tuple[Result, int]:
+    """The last result, and the number of the signal that stopped the run; 0: none did."""
+    result, number = None, 0
+    with stopping() as asked, _shown_warnings(), contextlib.closing(_results(run, folder)) as results:
+        for result in results:
+            number = asked()
+            if number and not result.summary:
+                break
+    assert result is not None
+    return result, number
 
 
 def _results(run: Run, folder: pathlib.Path) -> Any:

@@ -1,7 +1,8 @@
-"""The environments in Gymnasium: `gymnasium.make("lexrl/CartSafe-v0", observe_cos_sin=True)` once lexrl is imported.
+"""The environments in Gymnasium: `gymnasium.make("lexrl/CartSafe-v0", observe_cos_sin=True)`.
 
-`import lexrl` registers only strings that name the makers below; this module is imported when an environment is made.
-Without importing lexrl first, `gymnasium.make("lexrl:lexrl/CartSafe-v0")` does so itself.
+Import Gymnasium before lexrl: `import lexrl` alone must stay quick, so it registers only with what is imported already.
+`envs/exported.py` registers only strings that name the makers below; this module is imported when an environment is
+made. Without importing lexrl first, `gymnasium.make("lexrl:lexrl/CartSafe-v0")` does so itself.
 
 By MO-Gymnasium's convention the reward is a vector, one entry per signal, and `reward_space` describes it;
 `info["signals"]` has the same numbers by name. Signals keep the environment's own signs: a cost is positive. The rest
@@ -19,6 +20,7 @@ import numpy as np
 from gymnasium import spaces
 from jax import Array
 
+import lexrl.envs.exported  # noqa: F401  registers the names
 from lexrl.envs import cart_safe, grid_nav, mountain_car_safe
 from lexrl.errors import InputError
 from lexrl.types import Box, Discrete, Env, State, Step

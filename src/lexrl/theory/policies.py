@@ -21,7 +21,7 @@ from lexrl.algorithms import (
 from lexrl.momdp import MOMDP
 from lexrl.order import Order
 from lexrl.theory.conditions import Condition, Guarantee, weakest
-from lexrl.types import Box, Discrete
+from lexrl.types import Box, Discrete, HasModel
 
 AnyLA2C = LA2C | LA2CSecondOrder | LA2CAverageReward
 AnyLPPO = LPPO | LPPOSecondOrder | LPPOAverageReward | LPPOQCritic
@@ -68,7 +68,7 @@ def case_of(algorithm: AnyLA2C | AnyLPPO, env: Any, order: Order) -> Case:
         spaces = Discrete(env.n_states), Discrete(env.n_actions)
         case = Case(algorithm, env, *spaces, env.ordered(order), order)
     else:
-        process = env.momdp(0.5).ordered(order) if hasattr(env, "momdp") else None  # no condition is about its gamma
+        process = env.momdp(0.5).ordered(order) if isinstance(env, HasModel) else None  # no condition is about its gamma
         case = Case(algorithm, env, env.spec.observation_space, env.spec.action_space, process, order)
     validation.require_per_objective(case.m, gamma=case.gamma, tolerance=algorithm.tolerance)
     algorithm.multipliers.check(case.m)

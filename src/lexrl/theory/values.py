@@ -13,7 +13,7 @@ from lexrl.optimizers import optimizer_name
 from lexrl.order import Order
 from lexrl.schedules import Power, Schedule
 from lexrl.theory.conditions import Condition, Guarantee, Verdict, bounded, finite
-from lexrl.types import Discrete
+from lexrl.types import Discrete, HasModel
 
 _PROMISE = "the policy converges to a lexicographically optimal one"
 _GREEDY = "exploration becomes greedy"
@@ -101,7 +101,7 @@ def _proposition(algorithm: TABULAR, process: MOMDP | None, given: tol.Tolerance
 def _process(env: Any, algorithm: TABULAR, order: Order) -> MOMDP | None:
     if isinstance(env, MOMDP):
         return env.ordered(order)
-    if not hasattr(env, "momdp") or not isinstance(env.spec.observation_space, Discrete):
+    if not isinstance(env, HasModel) or not isinstance(env.spec.observation_space, Discrete):
         return None
     validation.require_per_objective(len(order.objectives), gamma=algorithm.gamma, tolerance=algorithm.tolerance)
     return env.momdp(order.discounts(algorithm.gamma, env.spec.signals)).ordered(order)
