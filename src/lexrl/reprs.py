@@ -30,7 +30,7 @@ def _text(value: Any) -> str:
     if isinstance(value, eqx.Module) and type(value).__str__ is not object.__str__:  # a schedule, a tolerance
         text = str(value)
         return text if _is_number(text) else repr(text)
-    if isinstance(value, Named) and not isinstance(value, eqx.Module):
+    if isinstance(value, Named) and not isinstance(value, eqx.Module | tuple):
         return value.__qualname__
     return repr(value)
 

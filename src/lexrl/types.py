@@ -176,6 +176,8 @@ class Batchable(Protocol):
 class HasModel(Protocol):
     """An environment whose finite MOMDP is known."""
 
+    @property
+    def spec(self) -> EnvSpec: ...
     def momdp(self, gamma: Any) -> Any: ...
 
 

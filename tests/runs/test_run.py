@@ -166,9 +166,9 @@ class TestResults:
         assert chosen[3, 2000, "episode_length", ""] == result.metrics["episode_length"][3, 0]
 
     def test_learners_and_policies(self, result):
-        one = result.policies[1].state
+        one = result.agent(1)
         assert one.q.shape == (16, 2, 4)
-        np.testing.assert_array_equal(one.q, result.agent(1).q)
+        np.testing.assert_array_equal(one.q, result.policies[1].state.q)
         policies = result.probabilities()
         assert policies.shape == (3, 16, 4)
         assert policies.dtype == float
@@ -202,7 +202,7 @@ class TestResults:
 
     def test_as_text(self, result):
         first, *rest = str(result).splitlines()
-        assert first.startswith("q-learning on GridNav, min cost > max reward: 3 seeds x 2,000 steps in ")
+        assert first.startswith("q-learning on grid-nav, min cost > max reward: 3 seeds x 2,000 steps in ")
         last = result.metrics["episode_return"][-1, :, 1]
         assert rest[0].startswith("  cost per episode in training: ")
         assert rest[1] == (
@@ -217,7 +217,7 @@ class TestResults:
 
     def test_several_algorithms_as_text(self):
         result = lexrl.train([learner()] * 3, WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=2e3, num_log_points=4)
-        assert str(result).startswith("q-learning on GridNav, min cost > max reward: 3 seeds")
+        assert str(result).startswith("q-learning on grid-nav, min cost > max reward: 3 seeds")
 
     def test_no_episode_yet(self):
         result = lexrl.train(learner(), WORLD, ORDER, seeds=[3, 7, 5], total_timesteps=3.0)

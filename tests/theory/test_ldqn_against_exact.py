@@ -94,7 +94,7 @@ def test_the_values_are_near_the_exact_ones(m, place):
 def test_one_objective_is_the_optimum():
     """With M = 1 there is nothing lexicographic about it: the best return there is, by plain policy iteration."""
     for place, (process, _, _) in enumerate(cases(1)):
-        best = lexrl.solve(process, method="q_value").returns
+        best = lexrl.solve(process, method="value").returns
         np.testing.assert_allclose(lexrl.exact.evaluate(process, learned(1)[0][place]).returns, best, atol=1e-6)
 
 

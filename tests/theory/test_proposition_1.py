@@ -17,7 +17,7 @@ def worst_return(world, objective, sets):
     """The least an objective can get from any policy that stays in the sets."""
     turned = iteration.single(world, -world.rewards[objective], float(world.gamma[objective]))
     start = np.argmax(sets, axis=1)
-    return -world.initial @ iteration.optimise(turned, 0, sets, start).values
+    return -world.initial @ iteration.optimize(turned, 0, sets, start).values
 
 
 def draw(seed):

@@ -52,7 +52,8 @@ def main(argv: list[str] | None = None) -> None:
 
 def show_help() -> None:
     """`lexrl --help`"""
-    console.console.print("usage: lexrl COMMAND ...\n\nLexicographic multi-objective reinforcement learning.\n", markup=False)
+    purpose = "Lexicographic multi-objective reinforcement learning."
+    console.console.print(f"usage: lexrl COMMAND ...\n\n{purpose}\n", markup=False)
     table = Table(box=None, show_header=False, padding=(0, 3, 0, 2))
     for name, purpose in COMMANDS.items():
         table.add_row(name, purpose)

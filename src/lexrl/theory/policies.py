@@ -68,7 +68,8 @@ def case_of(algorithm: AnyLA2C | AnyLPPO, env: Any, order: Order) -> Case:
         spaces = Discrete(env.n_states), Discrete(env.n_actions)
         case = Case(algorithm, env, *spaces, env.ordered(order), order)
     else:
-        process = env.momdp(0.5).ordered(order) if isinstance(env, HasModel) else None  # no condition is about its gamma
+        # No condition is about the gamma of the process.
+        process = env.momdp(0.5).ordered(order) if isinstance(env, HasModel) else None
         case = Case(algorithm, env, env.spec.observation_space, env.spec.action_space, process, order)
     validation.require_per_objective(case.m, gamma=case.gamma, tolerance=algorithm.tolerance)
     algorithm.multipliers.check(case.m)
