@@ -5,9 +5,9 @@ Algorithms and environments are the catalog's; `NAMES` has the rest.
 """
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, Any
 
+import lexrl.envs.exported  # noqa: F401  registers our environments with Gymnasium: strings only
 from lexrl import catalog
 from lexrl.errors import InputError
 
@@ -117,12 +117,6 @@ def __getattr__(name: str) -> Any:
     return vars(found)[attribute] if attribute else found
 
 
-def _register_envs() -> None:
-    """Give our environments to Gymnasium, if that was imported before; importing it here would not be quiet."""
-    if "gymnasium" in sys.modules:
-        importlib.import_module("lexrl.envs.exported")
-
-
 def __dir__() -> list[str]:
     return sorted({"InputError", "__version__", "catalog", *public_names()})
 
@@ -188,5 +182,3 @@ __all__ = [
     "tolerance",
     "train",
 ]
-
-_register_envs()

@@ -1,8 +1,4 @@
-"""The names of our environments in Gymnasium, registered by importing this module.
-
-Gymnasium 1.0 dropped the entry points by which it found the environments of other packages, so `import lexrl` imports
-this module if Gymnasium is imported already, and otherwise `envs/gym.py` does when it is first used.
-"""
+"""The names of our environments in Gymnasium, registered by importing lexrl, as is usual."""
 
 import gymnasium
 

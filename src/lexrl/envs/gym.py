@@ -15,7 +15,6 @@ import jax
 import numpy as np
 from jax import Array
 
-import lexrl.envs.exported  # noqa: F401  registers our own environments
 from lexrl.envs import copies, signals
 from lexrl.envs.signals import Event, SignalFunction
 from lexrl.envs.spaces import Interface, convert_actions, convert_observations

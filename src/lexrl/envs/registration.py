@@ -20,7 +20,6 @@ import numpy as np
 from gymnasium import spaces
 from jax import Array
 
-import lexrl.envs.exported  # noqa: F401  registers the names
 from lexrl.envs import cart_safe, grid_nav, mountain_car_safe
 from lexrl.errors import InputError
 from lexrl.types import Box, Discrete, Env, State, Step
