@@ -20,7 +20,7 @@ SAFE = "min cost > max reward"
 def test_the_safest_policy_of_a_large_grid(name):
     tuned = preset(name, "grid-nav")
     world = lexrl.GridNav.generate(map_seed=22)
-    result = lexrl.train(tuned.algorithm, world, SAFE, seeds=2, total_timesteps=tuned.steps, num_log_points=2)
+    result = lexrl.train(tuned.algorithm, world, SAFE, seeds=2, total_timesteps=tuned.total_timesteps, num_log_points=2)
     process = world.momdp(0.95)
     least = -exact.solve(process, SAFE).returns[0]
     costs = [-exact.evaluate(process, policy, SAFE).returns[0] for policy in result.probabilities()]
@@ -39,7 +39,9 @@ def test_what_a_slack_buys():
     rewards = []
     for slack in slacks:
         order = f"min cost ±{slack} > max reward"
-        result = lexrl.train(tuned.algorithm, world, order, seeds=1, total_timesteps=tuned.steps, num_log_points=2)
+        result = lexrl.train(
+            tuned.algorithm, world, order, seeds=1, total_timesteps=tuned.total_timesteps, num_log_points=2
+        )
         cost, reward = exact.evaluate(process, result.probabilities(greedy=False)[0], SAFE).returns * (-1, 1)
         best_cost, best_reward = exact.solve_slack(process, order).returns * (-1, 1)
         assert cost <= best_cost + 0.05
