@@ -12,7 +12,6 @@ import pytest
 import lexrl
 from lexrl import cli, presets, store
 from lexrl.catalog import ENVS
-from lexrl.envs import random_envs
 from lexrl.experiments import (
     find,
     names,
@@ -114,9 +113,8 @@ class TestStable:
 
 def test_the_distance_to_the_optimum():
     """As `gaps` tells it with all its programs; some policies are the optimum here, others miss it at either place."""
-    envs = random_envs(
-        16, num_states=3, num_actions=2, num_signals=2, num_successors=1, tie_fraction=0.5, reward_noise=0.0
-    )
+    settings = {"num_states": 3, "num_successors": 1, "tie_fraction": 0.5, "reward_noise": 0.0}
+    envs = lexrl.per_seed([lexrl.random_env(seed, num_actions=2, **settings) for seed in range(16)])
     algorithm = lexrl.QLearning(alpha=0.1, gamma=0.9, tolerance=0.001)
     result = lexrl.train(algorithm, envs, "max signal_1 > max signal_2", seeds=16, total_timesteps=400)
     found = scaling.distance_to_optimum(result)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lexrl.envs.gym import GymEnv
     from lexrl.envs.mountain_car_safe import MountainCarSafe
     from lexrl.envs.per_seed import PerSeed
-    from lexrl.envs.random_momdp import random_env, random_envs
+    from lexrl.envs.random_momdp import random_env
     from lexrl.envs.vector import GymVectorEnv
 
 _MODULES = {
@@ -35,7 +35,6 @@ _MODULES = {
     "env_name": "factory",
     "make_env": "factory",
     "random_env": "random_momdp",
-    "random_envs": "random_momdp",
 }
 
 __all__ = [
@@ -53,7 +52,6 @@ __all__ = [
     "env_name",
     "make_env",
     "random_env",
-    "random_envs",
 ]
 
 

@@ -1,9 +1,6 @@
 """RandomMOMDP: the environment of the paper's scaling experiment."""
 
-from typing import Any
-
 from lexrl.envs.finite import FiniteEnv
-from lexrl.envs.per_seed import PerSeed, per_seed
 from lexrl.momdp import MOMDP
 
 
@@ -33,8 +30,3 @@ def random_env(
         momdp_seed, num_states, num_actions, num_signals, num_successors=num_successors, tie_fraction=tie_fraction
     )
     return FiniteEnv(momdp, reward_noise=reward_noise, max_episode_steps=max_episode_steps)
-
-
-def random_envs(count: int, first: int = 0, **settings: Any) -> PerSeed:
-    """One random MOMDP for each of `count` seeds: those of `random_env` with momdp_seed from `first` on."""
-    return per_seed([random_env(first + i, **settings) for i in range(count)])
