@@ -34,17 +34,18 @@ bench: $(VENV)/.bench  ## speed, as ratios within one run
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/deep.py
 	$(BIN)/python benchmarks/host.py
+	$(BIN)/python benchmarks/intersection.py
 
 RESULTS := experiments/laptop
 PAPER := experiments/paper
 
-results: $(VENV)/.base  ## the paper's experiments at laptop size, as docs/results shows them: half an hour on two cores
+results: $(VENV)/.intersection  ## the paper's experiments at laptop size, as docs/results shows them: half an hour on two cores
 	$(BIN)/lexrl experiment all --size laptop --out $(RESULTS)
 	mkdir -p docs/results
 	$(BIN)/lexrl report $(RESULTS) --out docs/results/report.html
 	for each in $(RESULTS)/*/experiment.json; do sh docs/results/copy.sh "$$(dirname $$each)" docs/results; done
 
-results-paper: $(VENV)/.base  ## what docs/results/paper shows: tabular scaling, and CartSafe with all the steps of our settings
+results-paper: $(VENV)/.intersection  ## what docs/results/paper shows: tabular scaling, and CartSafe with all the steps of our settings
 	$(BIN)/lexrl experiment scaling --size paper --only "*q-learning*" "*sarsa*" "*double-q*" --out $(PAPER)
 	$(BIN)/lexrl experiment safety --size paper --only "cart-safe/tuned/*" --out $(PAPER)
 	$(BIN)/lexrl report $(PAPER) --out $(PAPER)/report.html
@@ -69,6 +70,6 @@ $(VENV)/.base: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.test $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.test $(VENV)/.bench $(VENV)/.docs $(VENV)/.intersection: $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable '.[$*]'
 	@touch $@

@@ -19,7 +19,8 @@ from rich.table import Table
 import peers
 from deep import PROXIMAL, in_turns
 from lexrl import LPPO, PPO, Networks
-from lexrl.envs import GymEnv, GymVectorEnv
+from lexrl.envs.gym import GymEnv
+from lexrl.envs.vector import GymVectorEnv
 from lexrl.loops import host
 from lexrl.loops.population import make_population
 from lexrl.order import parse

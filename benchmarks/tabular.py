@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 import lexrl
-from lexrl.envs import FiniteEnv
+from lexrl.envs.finite import FiniteEnv
 from lexrl.envs.per_seed import per_seed
 from lexrl.loops import compiled
 from lexrl.loops.population import make_population
@@ -88,7 +88,8 @@ def lexrl_run(envs: list[FiniteEnv], steps: int) -> Callable[[], float]:
     """The library's own loop, for all environments at once; compiled before it is timed."""
     m = len(envs[0].spec.signals)
     order = parse(" > ".join(f"max signal_{i + 1}" for i in range(m)))
-    algorithm = lexrl.QLearning(alpha=ALPHA, exploration=f"epsilon {EPSILON}", tolerance=TAU, gamma=GAMMA)
+    constants = {"alpha": ALPHA, "exploration": f"epsilon {EPSILON}", "tolerance": TAU, "gamma": GAMMA}
+    algorithm = lexrl.QLearning(**{**lexrl.catalog.TEXTBOOK, **constants})
     population = make_population(algorithm, per_seed(envs), order, range(len(envs)), jax.devices()[:1])
     train_states = compiled.start(population)
     list(compiled.advance(population, train_states, 1, num_log_points=1))
@@ -107,8 +108,8 @@ def numba_run(envs: list[FiniteEnv], steps: int) -> Callable[[], float]:
 
     def run(n: int) -> None:
         for seed, slots in enumerate(tables):
-            n_states, n_actions, _, width = slots.shape
-            q = np.zeros((n_states, width - 3, n_actions), np.float32)
+            num_states, num_actions, _, width = slots.shape
+            q = np.zeros((num_states, width - 3, num_actions), np.float32)
             numba_loop(slots, q, n, seed)
 
     run(1)
@@ -124,30 +125,30 @@ def numba_run(envs: list[FiniteEnv], steps: int) -> Callable[[], float]:
 @numba.njit
 def numba_loop(slots: Any, q: Any, steps: int, seed: int) -> None:
     np.random.seed(seed)  # noqa: NPY002
-    n_actions, n_objectives = q.shape[2], q.shape[1]
-    allowed = np.ones(n_actions, np.bool_)
+    num_actions, num_objectives = q.shape[2], q.shape[1]
+    allowed = np.ones(num_actions, np.bool_)
     s = 0
     for t in range(steps):
         if t % 100 == 0:  # episodes of a hundred steps, as in the environment
             s = np.random.randint(q.shape[0])  # noqa: NPY002
         if np.random.random() < EPSILON:  # noqa: NPY002
-            a = np.random.randint(n_actions)  # noqa: NPY002
+            a = np.random.randint(num_actions)  # noqa: NPY002
         else:
             allowed[:] = True
-            for i in range(n_objectives):
+            for i in range(num_objectives):
                 best = -np.inf
-                for b in range(n_actions):
+                for b in range(num_actions):
                     if allowed[b] and q[s, i, b] > best:
                         best = q[s, i, b]
-                for b in range(n_actions):
+                for b in range(num_actions):
                     if q[s, i, b] < best - TAU:
                         allowed[b] = False
             left = 0
-            for b in range(n_actions):
+            for b in range(num_actions):
                 left += allowed[b]
             skip = np.random.randint(left)  # noqa: NPY002
             a = 0
-            for b in range(n_actions):
+            for b in range(num_actions):
                 if allowed[b]:
                     if skip == 0:
                         a = b
@@ -158,12 +159,12 @@ def numba_loop(slots: Any, q: Any, steps: int, seed: int) -> None:
             slot = int(slots[s, a, slot, 1])
         following = int(slots[s, a, slot, 2])
         allowed[:] = True
-        for i in range(n_objectives):
+        for i in range(num_objectives):
             best = -np.inf
-            for b in range(n_actions):
+            for b in range(num_actions):
                 if allowed[b] and q[following, i, b] > best:
                     best = q[following, i, b]
-            for b in range(n_actions):
+            for b in range(num_actions):
                 if q[following, i, b] < best - TAU:
                     allowed[b] = False
             reward = slots[s, a, slot, 3 + i] + 0.2 * np.random.normal()  # noqa: NPY002
@@ -174,10 +175,10 @@ def numba_loop(slots: Any, q: Any, steps: int, seed: int) -> None:
 def python_run(env: FiniteEnv, steps: int) -> Callable[[], float]:
     """The twin in plain Python: a dictionary for each objective, lists for the admissible actions."""
     slots: list[list[list[list[float]]]] = np.asarray(env.slots).tolist()
-    n_states, n_actions, n_slots, m = len(slots), len(slots[0]), len(slots[0][0]), len(env.spec.signals)
+    num_states, num_actions, n_slots, m = len(slots), len(slots[0]), len(slots[0][0]), len(env.spec.signals)
 
     def best_actions(q: list[dict[tuple[int, int], float]], s: int) -> tuple[list[int], list[float]]:
-        allowed, bests = list(range(n_actions)), []
+        allowed, bests = list(range(num_actions)), []
         for values in q:
             best = max(values[s, b] for b in allowed)
             bests.append(best)
@@ -185,11 +186,11 @@ def python_run(env: FiniteEnv, steps: int) -> Callable[[], float]:
         return allowed, bests
 
     def timed() -> float:
-        q = [{(s, a): 0.0 for s in range(n_states) for a in range(n_actions)} for _ in range(m)]
+        q = [{(s, a): 0.0 for s in range(num_states) for a in range(num_actions)} for _ in range(m)]
         rng, s = random.Random(0), 0
         begun = time.process_time()
         for _ in range(steps):
-            a = rng.randrange(n_actions) if rng.random() < EPSILON else rng.choice(best_actions(q, s)[0])
+            a = rng.randrange(num_actions) if rng.random() < EPSILON else rng.choice(best_actions(q, s)[0])
             slot = rng.randrange(n_slots)
             keep, refers, *_ = slots[s][a][slot]
             outcome = slots[s][a][slot if rng.random() < keep else int(refers)]

@@ -1,4 +1,7 @@
-"""The figures and tables of docs/choosing-a-tolerance.md: `python docs/make_images.py`, a minute on one core."""
+"""The figures and tables of docs/choosing-a-tolerance.md, and the picture of docs/intersection.md.
+
+python docs/make_images.py          a minute on one core
+"""
 
 import pathlib
 
@@ -7,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 import lexrl
-from lexrl import exact
+from lexrl import exact, video
 from lexrl.report import tradeoffs
 from lexrl.schedules import Power
-from lexrl.tolerance import Absolute, Adaptive
+from lexrl.tolerance import Absolute
 
 IMAGES = pathlib.Path(__file__).parent / "images"
 GRID_ORDER, ORDER = "min cost > max reward", "max signal_1 > max signal_2"
@@ -26,6 +29,14 @@ def main() -> None:
     momdp = lexrl.MOMDP.random(momdp_seed=1, num_states=8, num_actions=3, num_signals=2, tie_fraction=0.5)
     noisy_estimates(momdp)
     kinds_of_tolerance(momdp)
+    crossing()
+
+
+def crossing() -> None:
+    """A state of Intersection, a second after it began."""
+    env = lexrl.Intersection()
+    state, _ = env.begin(3)
+    (IMAGES / "intersection.png").write_bytes(video.png(env.render(env.step(state, 2).state)))
 
 
 def action_tolerance(momdp: lexrl.MOMDP) -> None:
@@ -77,26 +88,25 @@ def noisy_estimates(momdp: lexrl.MOMDP) -> None:
 
 
 def kinds_of_tolerance(momdp: lexrl.MOMDP) -> None:
-    """Fixed, shrinking and adaptive tolerances, after some and after many steps."""
+    """Fixed and shrinking tolerances, and evidence instead of one, after some and after many steps."""
     best = exact.solve(momdp, ORDER)
     table = Table("tolerance", "steps", "objective 1 given up", "objective 2 given up", title=f"{best.returns}")
-    for tolerance in (
-        Absolute(0.0),
-        Absolute(0.03),
-        Absolute(1.0) * Power(1.0),
-        Absolute(1.0) * Power(0.3),
-        Adaptive(),
-    ):
+    fixed = (Absolute(0.0), Absolute(0.03), Absolute(1.0) * Power(1.0), Absolute(1.0) * Power(0.3))
+    for tolerance, evidence in (*((one, None) for one in fixed), (Absolute(0.0), lexrl.Evidence())):
         for steps in (2e5, 2e6):
-            lost = (best.returns - learned_returns(momdp, tolerance, steps)).mean(axis=0)
-            table.add_row(str(tolerance), f"{steps:,.0f}", *(f"{one:.3f}" for one in lost))
+            lost = (best.returns - learned_returns(momdp, tolerance, steps, evidence)).mean(axis=0)
+            name = str(tolerance) if evidence is None else f"evidence: {evidence}"
+            table.add_row(name, f"{steps:,.0f}", *(f"{one:.3f}" for one in lost))
     console.print(table)
 
 
-def learned_returns(momdp: lexrl.MOMDP, tolerance: object, steps: float) -> np.ndarray:
+def learned_returns(
+    momdp: lexrl.MOMDP, tolerance: object, steps: float, evidence: lexrl.Evidence | None = None
+) -> np.ndarray:
     """Exact returns of the greedy policies of Q-learning: `[seeds, M]`."""
     env = lexrl.FiniteEnv(momdp, max_episode_steps=50)
-    algorithm = lexrl.QLearning(gamma=0.9, alpha="n^-0.7", exploration="epsilon 0.5", tolerance=tolerance)
+    given = {"gamma": 0.9, "alpha": "n^-0.7", "exploration": "epsilon 0.5", "tolerance": tolerance}
+    algorithm = lexrl.QLearning(**{**lexrl.catalog.TEXTBOOK, **given, "evidence": evidence})
     result = lexrl.train(algorithm, env, ORDER, seeds=SEEDS, total_timesteps=steps)
     return np.stack([exact.evaluate(momdp, policy, ORDER).returns for policy in result.probabilities()])
 

@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--total-timesteps", type=float, default=1e5)
     args = parser.parse_args()
 
-    algorithm = lexrl.QLearning(alpha="n^-0.7", exploration="epsilon 0.2", tolerance=0.02)
+    algorithm = lexrl.QLearning()
     for order in ("min wet > min time", "min time > min wet"):
         result = lexrl.train(algorithm, Lake(), order, seeds=5, total_timesteps=args.total_timesteps)
         means = dict(zip(result.run.order.names, result.evaluate().returns.mean(axis=(0, 1)), strict=True))

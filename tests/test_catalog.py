@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import catalog, cli
+from lexrl import catalog, cli, units
 from lexrl.catalog import ALGORITHMS, ENVS, VALUES, Entry
 from lexrl.errors import InputError
 from lexrl.types import METRICS, Box, Discrete, Spec, Transition
@@ -20,7 +20,6 @@ MODULE = '''
     import equinox as eqx
     import jax.numpy as jnp
 
-    from lexrl.algorithms import Random
     from lexrl.presets import Preset
     from lexrl.types import Box, Discrete, EnvSpec, Step
 
@@ -62,7 +61,7 @@ MODULE = '''
 
 
     def tuned():
-        return {"always": Preset(Always(luck=0.75), "min harm > max gain", 64, {"speed": 2.0})}
+        return {"always": lambda: Preset(Always(luck=0.75), "min harm > max gain", 64, {"speed": 2.0})}
 
 
     PRESETS = {"tuned": tuned}
@@ -150,7 +149,7 @@ TABULAR = tuple(f"lexrl.algorithms.{name}:" for name in ("q_learning", "sarsa", 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_metric_is_declared(name):
     """Scalar algorithms get one objective, tables get discrete observations; nothing is computed."""
-    algorithm = ALGORITHMS[name].make()
+    algorithm = units.resolve(ALGORITHMS[name].make(), 10_000)
     scalar = name in {entry.parent for entry in ALGORITHMS.values()}
     observations = Discrete(3) if ALGORITHMS[name].target.startswith(TABULAR) else Box((2,))
     spec = Spec(observations, Discrete(2), ("reward",) if scalar else ("reward", "cost"), 5)

@@ -590,6 +590,144 @@ class TestCompare:
         first, second = zip(*rows, strict=True)
         assert lex.compare(first, second, [0.0] * len(rows)).winner == (first > second) - (first < second)
 
+    def test_beyond_its_limit_an_objective_makes_no_difference(self):
+        limits = np.array([-10.0, INF])
+        assert lex.compare([-5.0, 1.0], [-9.0, 2.0], [0.0, 0.0], limits) == (-1, 1)
+        assert lex.compare([-5.0, 1.0], [-11.0, 2.0], [0.0, 0.0], limits) == (1, 0)
+        assert lex.compare([-12.0, 1.0], [-11.0, 0.0], [0.0, 0.0], limits) == (-1, 0)
+        assert lex.compare([-10.5, 1.0], [-5.0, 0.0], [0.5, 0.0], limits) == (1, 1)
+        assert lex.compare([math.nan, 1.0], [-50.0, 0.0], [0.0, 0.0], limits) == (-1, 0)
+
     def test_lengths_must_agree(self):
         with pytest.raises(ValueError, match="shorter"):
             lex.compare([1.0, 2.0], [1.0, 2.0], [0.0])
+
+
+# Slack for each action, prefixes, and measured returns.
+
+
+def test_a_slack_for_each_action():
+    q = np.array([[1.0, 0.5, 0.5], [0.0, 0.0, 0.0]])
+    sets = lex.levels(q, lambda i, values, allowed, best: np.array([0.0, 0.6, 0.4])).sets
+    np.testing.assert_array_equal(sets[1], [True, True, False])
+
+
+def test_what_would_be_played_if_the_order_ended_earlier():
+    q = np.array([[1.0, 0.9, 0.0], [0.0, 2.0, 9.0]])
+    np.testing.assert_array_equal(
+        lex.best_of(q, lex.levels(q, [0.2, 0.0])), [[True, False, False], [False, True, False]]
+    )
+    nothing = np.full((1, 2), np.nan)
+    np.testing.assert_array_equal(lex.best_of(nothing, lex.levels(nothing, [0.0])), [[True, True]])
+
+
+def test_prefix_greedy_by_hand():
+    # D_0 has all three actions, D_1 the first two, D_2 the second.
+    q = np.array([[1.0, 0.9, 0.0], [0.0, 2.0, 9.0]])
+    found = lex.prefix_greedy(q, [0.2, 0.0], 0.6)
+    np.testing.assert_allclose(found, [0.3 / 3 + 0.3 / 2, 0.3 / 3 + 0.3 / 2 + 0.4, 0.3 / 3])
+    np.testing.assert_array_equal(lex.prefix_greedy(q, [0.2, 0.0], 0.0), [0, 1, 0])
+
+
+class TestBeats:
+    @pytest.mark.parametrize(
+        ("challenger", "incumbent", "wins"),
+        [
+            ((1.0, 5.0), (0.0, 9.0), True),  # the first decides
+            ((0.0, 9.0), (1.0, 5.0), False),
+            ((1.0, 5.0), (1.1, 4.0), True),  # 0.1 is within 2 x sqrt(2) x 0.1: the second decides
+            ((1.0, 5.0), (1.1, 5.1), False),  # nothing decides: the incumbent stays
+            ((1.0, 5.0), (1.0, 5.0), False),
+            ((math.nan, 5.0), (1.0, 4.0), False),
+            ((1.0, 4.0), (math.nan, 5.0), True),
+            ((math.nan, 5.0), (math.nan, 4.0), True),
+        ],
+    )
+    def test_by_hand(self, challenger, incumbent, wins):
+        one, other = (lex.Estimate(np.array(mean), np.array([0.1, 0.1])) for mean in (challenger, incumbent))
+        assert bool(lex.beats(one, other, [0.0, 0.0])) is wins
+        compiled = jax.jit(lambda a, b: lex.beats(a, b, jnp.zeros(2)))
+        assert bool(compiled(*jax.tree.map(jnp.asarray, (one, other)))) is wins
+
+    def test_slack_widens_what_is_equal(self):
+        one, other = (lex.Estimate(np.array(mean), np.zeros(2)) for mean in ((1.0, 5.0), (2.0, 4.0)))
+        assert not lex.beats(one, other, [0.5, 0.0])
+        assert lex.beats(one, other, [1.0, 0.0])
+
+
+def test_a_gap_counts_up_to_the_limit():
+    limits = np.array([-10.0, INF])
+    enough = lex.gap(np.array([-8.0, 3.0]), np.array([-2.0, 4.0]), [0.0, 0.0], limits)
+    np.testing.assert_array_equal(enough.shortfall, [0.0, 1.0])
+    assert enough.level == 1
+    short = lex.gap(np.array([-13.0, 9.0]), np.array([-11.0, 4.0]), [1.0, 0.0], limits)
+    np.testing.assert_array_equal(short.shortfall, [2.0, -5.0])
+    assert short.level == 0
+
+
+class TestChoose:
+    """Candidates that played the same episodes: `[candidates, episodes, views, M]`."""
+
+    def chosen(self, *candidates, slack=(0.0, 0.0), **more):
+        """Each candidate is a list of episodes, each of them the returns of two objectives, in one view."""
+        return lex.choose(np.array(candidates, float)[:, :, None, :], np.array(slack), **more)
+
+    def test_the_first_unless_it_is_beaten(self):
+        same = [[1, 1], [3, 3]]
+        assert self.chosen(same, same) == 0
+        assert self.chosen(same, [[2, 1], [4, 3]]) == 1
+        assert self.chosen(same, [[1, 2], [3, 4]]) == 1
+        assert self.chosen([[2, 1], [4, 3]], same) == 0
+
+    def test_a_less_important_gain_does_not_make_up_for_a_loss(self):
+        assert self.chosen([[1, 0], [1, 0]], [[0, 99], [0, 99]]) == 0
+        assert self.chosen([[0, 99], [0, 99]], [[1, 0], [1, 0]]) == 1
+
+    def test_differences_within_two_standard_errors_do_not_count(self):
+        """Differences 0 and 2: mean 1, standard error 1."""
+        first, second = [[0, 5], [0, 5]], [[0, 4], [2, 4]]
+        assert self.chosen(first, second) == 0  # equal in the first, worse in the second
+        assert self.chosen(first, second, standard_errors=0.5) == 1
+        assert self.chosen(second, first) == 1
+        assert self.chosen(second, first, standard_errors=0.5) == 0
+
+    def test_noise_of_the_episodes_themselves_is_left_out(self):
+        """The same start for both: only the difference counts, and it is always 0.1."""
+        noise = np.random.default_rng(0).normal(size=(50, 2)) * 100
+        assert self.chosen(noise, noise + np.array([0.1, 0.0])) == 1
+
+    def test_slack(self):
+        first, second = [[5, 0], [5, 0]], [[4, 3], [4, 3]]
+        assert self.chosen(first, second, slack=(1.0, 0.0)) == 1
+        assert self.chosen(first, second, slack=(0.9, 0.0)) == 0
+        assert self.chosen(second, first, slack=(1.0, 0.0)) == 0  # nor does the gain within the slack count
+        assert self.chosen(first, second, slack=(1.0, 3.0)) == 0
+
+    def test_later_ones_are_compared_with_the_new_choice(self):
+        assert self.chosen([[1, 0]] * 2, [[2, 0]] * 2, [[2, 1]] * 2, [[1, 9]] * 2) == 2
+
+    def test_means_count_up_to_the_limits(self):
+        """Means -8 and -2 of the first objective: more than -10 is of no use, however the episodes differ."""
+        first, second = [[-16, 5], [0, 5]], [[-2, 4], [-2, 4]]
+        assert self.chosen(second, first, standard_errors=0.0) == 0
+        limits = np.array([-10.0, np.inf])
+        assert self.chosen(second, first, limits=limits, standard_errors=0.0) == 1
+        assert self.chosen(first, second, limits=limits, standard_errors=0.0) == 0
+        assert self.chosen(second, [[-11, 9]] * 2, limits=limits) == 0
+        assert self.chosen([[-12, 9]] * 2, [[-11, 1]] * 2, limits=limits) == 1  # none satisfies it: the nearest
+
+    def test_other_views_count_where_there_is_no_slack(self):
+        """Discounted the same, undiscounted worse."""
+        two = np.array([[[[1.0, 0.0], [5.0, 0.0]]] * 3, [[[1.0, 2.0], [4.0, 2.0]]] * 3])
+        assert lex.choose(two, np.zeros(2)) == 0
+        assert lex.choose(two, np.array([0.1, 0.0])) == 1
+        assert lex.choose(two[::-1], np.zeros(2)) == 1
+
+    def test_one_view_better_and_one_worse_is_worse(self):
+        two = np.array([[[[1.0, 0.0], [5.0, 0.0]]] * 3, [[[2.0, 0.0], [4.0, 0.0]]] * 3])
+        assert lex.choose(two, np.zeros(2)) == 0
+        assert lex.choose(two[::-1], np.zeros(2)) == 0
+
+    def test_one_episode_is_taken_as_it_is(self):
+        assert self.chosen([[1, 0]], [[1, 1]]) == 1
+        assert self.chosen([[1, 1]], [[1, 0]]) == 0

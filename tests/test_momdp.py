@@ -30,7 +30,7 @@ def tiny(**changes):
 
 def dense(process):
     """`P[S, A, S]` back from the sparse rows."""
-    return process.transitions.toarray().reshape(process.n_states, process.n_actions, process.n_states)
+    return process.transitions.toarray().reshape(process.num_states, process.num_actions, process.num_states)
 
 
 def same(one, other):
@@ -43,7 +43,7 @@ def same(one, other):
 class TestWhatIsKept:
     def test_shapes(self):
         process = tiny()
-        assert (process.n_states, process.n_actions, process.n_objectives) == (3, 2, 2)
+        assert (process.num_states, process.num_actions, process.num_objectives) == (3, 2, 2)
         assert process.transitions.shape == (6, 3)
         assert process.transitions.nnz == 8
         assert process.outcome_rewards.shape == (8, 2)
@@ -201,14 +201,14 @@ class TestBackup:
 
 class TestNeverEnding:
     @staticmethod
-    def world(moves, n_states):
+    def world(moves, num_states):
         """One row of successors for each (state, action), all equally likely; the last state is terminal."""
-        transitions = np.zeros((n_states, len(moves[0]), n_states))
+        transitions = np.zeros((num_states, len(moves[0]), num_states))
         for state, actions in enumerate(moves):
             for action, successors in enumerate(actions):
                 transitions[state, action, successors] = 1 / len(successors)
-        rewards = np.zeros((1, n_states, len(moves[0])))
-        return MOMDP.from_arrays(transitions, rewards, 1.0, terminal=[n_states - 1])
+        rewards = np.zeros((1, num_states, len(moves[0])))
+        return MOMDP.from_arrays(transitions, rewards, 1.0, terminal=[num_states - 1])
 
     def test_by_hand(self):
         moves = [
@@ -257,7 +257,7 @@ class TestRandom:
     )
     def test_it_is_one(self, settings):
         process = MOMDP.random(3, num_states=30, num_actions=3, num_signals=3, gamma=[0.9, 0.8, 0.7], **settings)
-        assert (process.n_states, process.n_actions, process.n_objectives) == (30, 3, 3)
+        assert (process.num_states, process.num_actions, process.num_objectives) == (30, 3, 3)
         assert process.gamma.tolist() == [0.9, 0.8, 0.7]
         np.testing.assert_allclose(process.transitions.sum(axis=1), 1.0)
         assert (process.transitions.data > 0).all()

@@ -1,356 +1,163 @@
-"""Multipliers and gradient weights, with numbers worked out by hand."""
+"""Multipliers and weights, with numbers worked out by hand."""
 
-from typing import NamedTuple
+import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-import lexrl
-from lexrl import multipliers, stages
 from lexrl.errors import InputError
-from lexrl.multipliers import Multipliers, dual_ascent, gradient_weights
-from lexrl.schedules import Power
-from lexrl.stages import Sample, Stages
-from lexrl.tolerance import Absolute, Relative
+from lexrl.multipliers import Multipliers, State
+from lexrl.stages import Progress
 
-NOTHING = Absolute(0.0)
-BATCH = 10
+SETTINGS = Multipliers(initial_multiplier=2.0, step_size=3.0, decay=8.0, max_multiplier=100.0)
 
 
-class Rules(NamedTuple):
-    """The two controllers, one after the other."""
-
-    stages: Stages
-    multipliers: Multipliers
-
-
-class State(NamedTuple):
-    stages: stages.State
-    multipliers: multipliers.State
-
-
-STAGES = ("stats_window_size", "patience", "sequential")
-
-
-def rules(**given):
-    return Rules(
-        Stages(**{name: value for name, value in given.items() if name in STAGES}),
-        Multipliers(**{name: value for name, value in given.items() if name not in STAGES}),
+def progress(
+    stage=2, fraction=0.5, violation=(0.0, 0.0, 0.0), renewed=0.2, time=0.05, ended=False, at_limit=(False,) * 3
+):
+    flags = {"improved": jnp.bool_(False), "ended": jnp.bool_(ended), "found": jnp.bool_(True)}
+    return Progress(
+        stage=jnp.int32(stage),
+        fraction=jnp.float32(fraction),
+        violation=jnp.array(violation),
+        at_limit=jnp.array(at_limit),
+        renewed=jnp.float32(renewed),
+        time=jnp.float32(time),
+        block=jnp.int32(0),
+        block_ended=jnp.bool_(False),
+        slack=jnp.zeros(len(violation), bool),
+        returns=jnp.zeros(len(violation)),
+        threshold=jnp.zeros(len(violation)),
+        **flags,
     )
 
 
-@jax.jit
-def update(how, now, sample, tolerance):
-    after, progress = how.stages.update(now.stages, sample, tolerance)
-    return State(after, how.multipliers.update(now.multipliers, progress))
+def moved(log=(0.0, 1.0, 0.0), **where):
+    return np.asarray(after(log, **where).log)
 
 
-@jax.jit
-def weights(how, now):
-    return how.multipliers.weights(now.multipliers, how.stages.active(now.stages), now.stages.num_updates + 1)
+def after(log=(0.0, 1.0, 0.0), **where):
+    return SETTINGS.update(State(jnp.array(log), jnp.ones(3), jnp.zeros((17, 3)), jnp.zeros(3)), progress(**where))
 
 
-def sample(*returns, change=0.0):
-    """Fresh episodes, each with its returns `[M]`."""
-    each = np.array(returns, float)
-    return Sample(
-        jnp.float32(len(each)),
-        jnp.array(each.sum(axis=0), jnp.float32),
-        jnp.array((each**2).sum(axis=0), jnp.float32),
-        change,
-    )
+class TestMoves:
+    def test_it_rises_by_the_violation_as_the_evidence_is_renewed(self):
+        """3 x 0.5 x 0.2, and 3 x 1 x 0.2."""
+        np.testing.assert_allclose(moved(violation=(0.5, 1.0, 0.0)), [0.3, 1.6, 0.0], rtol=1e-6)
+
+    def test_it_falls_with_time_while_nothing_is_violated(self):
+        """8 x 0.05, whether evidence came in or not."""
+        for renewed in (0.0, 0.2):
+            np.testing.assert_allclose(moved(renewed=renewed), [-0.4, 0.6, 0.0], rtol=1e-6)
+
+    def test_one_rises_while_the_other_falls(self):
+        np.testing.assert_allclose(moved(violation=(0.0, 0.5, 0.0)), [-0.4, 1.3, 0.0], rtol=1e-6)
+
+    @pytest.mark.parametrize("fraction", [0.75, 0.9, 1.0])
+    def test_it_does_not_fall_in_the_last_quarter(self, fraction):
+        np.testing.assert_array_equal(moved(fraction=fraction), [0.0, 1.0, 0.0])
+        np.testing.assert_allclose(moved(fraction=fraction, violation=(1.0, 0.0, 0.0)), [0.6, 1.0, 0.0], rtol=1e-6)
+
+    def test_unused_slack_lowers_it_faster_and_to_the_end(self):
+        np.testing.assert_allclose(moved(violation=(-1.0, -0.5, 0.0)), [-0.6, 0.6, 0.0], rtol=1e-6)
+        np.testing.assert_allclose(moved(violation=(-1.0, -0.5, 0.0), fraction=0.8), [-0.6, 0.7, 0.0], rtol=1e-6)
+
+    def test_it_stops_at_the_largest(self):
+        top = math.log(100.0)
+        found = moved(log=(top - 0.1, 0.0, 0.0), violation=(1.0, 0.0, 0.0))
+        np.testing.assert_allclose(found[0], top, rtol=1e-6)
+        np.testing.assert_allclose(moved(log=(top, 0.0, 0.0))[0], top - 0.4, rtol=1e-6)  # and comes down again
+
+    def test_an_objective_whose_stage_ends_gets_its_first(self):
+        np.testing.assert_allclose(
+            moved(log=(0.5, 9.0, 9.0), stage=1, fraction=0.9, ended=True), [0.5, math.log(2.0), 0.0], rtol=1e-6
+        )
+
+    def test_those_after_the_stage_have_none(self):
+        np.testing.assert_array_equal(moved(log=(3.0, 3.0, 3.0), stage=0), [0.0, 0.0, 0.0])
+
+    def test_how_many_updates_a_stage_has_does_not_matter(self):
+        """Falling by 1/10 of a stage ten times, or by 1/40 forty times."""
+        ends = []
+        for count in (10, 40):
+            state = SETTINGS.init(3)
+            for i in range(count):
+                state = SETTINGS.update(state, progress(fraction=i / count, time=1 / count, renewed=0.0))
+            ends.append(np.asarray(state.log))
+        np.testing.assert_allclose(ends[0], ends[1], atol=0.41)  # a step of the coarser one may cross the quarter
+        np.testing.assert_allclose(ends[1], [-6.0, -6.0, 0.0], rtol=1e-5)
 
 
-def state(objectives=2, value=None, violation=None, **given):
-    """A state with some of its numbers set."""
-    kinds = {"converged": bool, "num_updates": jnp.int32}
-    here = Stages().init(objectives)
-    here = here._replace(**{name: jnp.asarray(it, kinds.get(name, jnp.float32)) for name, it in given.items()})
-    each = [jnp.zeros(objectives) if it is None else jnp.asarray(it, jnp.float32) for it in (value, violation)]
-    return State(here, multipliers.State(*each))
+class TestAtALimit:
+    LIMITED = (True, False, False)
+
+    def test_a_quarter_of_the_step_in_either_direction(self):
+        """3 x 0.25 x 0.2 x violation, and nothing decays."""
+        for violation in (0.5, -0.5, 0.0):
+            found = moved(violation=(violation, 0.0, 0.0), at_limit=self.LIMITED)
+            np.testing.assert_allclose(found, [0.15 * violation, 0.6, 0.0], rtol=1e-6, atol=1e-7)
+
+    def test_it_leads_by_the_violation(self):
+        state = after(violation=(0.5, 0.5, 0.0), at_limit=self.LIMITED)
+        np.testing.assert_allclose(state.lead, [5.0, 0.0, 0.0])
+        weights = SETTINGS.weights(state, jnp.int32(2), jnp.float32(0.0))
+        np.testing.assert_allclose(weights, [math.exp(0.075 + 5.0), math.exp(1.3), 1.0], rtol=1e-5)
+        np.testing.assert_allclose(
+            SETTINGS.metrics(state, jnp.int32(2), weights)["multiplier"][0], math.exp(5.075), rtol=1e-5
+        )
+
+    def test_it_does_not_fall_out_of_reach(self):
+        found = moved(log=(math.log(0.01), math.log(0.01), 0.0), violation=(-1.0, -1.0, 0.0), at_limit=self.LIMITED)
+        np.testing.assert_allclose(found[:2], [math.log(0.01), math.log(0.01) - 0.6], rtol=1e-5)
 
 
-def holding(mean, multiplier=1.0, **changes):
-    """The first objective has converged and must keep 8; where it is now is given."""
-    given = {
-        "mean": [mean, 0.0],
-        "slow_mean": [min(mean, 7.0), 0.0],
-        "num_episodes": 1e6,
-        "converged": [True, False],
-        "threshold": [8.0, 0.0],
-        "value": [multiplier, 0.0],
-    }
-    return state(**(given | changes))
-
-
-def five(mean):
-    return sample(*[[mean, 0.0]] * 5)
-
-
-class TestMultipliers:
-    how = rules(eta=0.5, stats_window_size=10.0, normalize_violation=False)
-    """Five episodes: eta * episodes / window = 0.25."""
-
-    def test_rises_below_the_threshold(self):
-        after = update(self.how, holding(6.0), five(6.0), Absolute(0.25))
-        assert after.multipliers.value.tolist() == [1.4375, 0.0]  # 1 + 0.25 (8 - 0.25 - 6)
-
-    def test_falls_above_the_threshold(self):
-        after = update(self.how, holding(10.0), five(10.0), Absolute(0.25))
-        assert after.stages.threshold[0] == 8.0
-        assert after.multipliers.value.tolist() == [0.4375, 0.0]  # 1 + 0.25 (8 - 0.25 - 10)
-
-    def test_the_return_is_the_new_mean(self):
-        after = update(self.how, holding(6.0), five(4.0), NOTHING)
-        mean = 6 + (1 - 0.9**5) * (4 - 6)
-        np.testing.assert_allclose(after.stages.mean[0], mean, rtol=1e-6)
-        np.testing.assert_allclose(after.multipliers.value[0], 1 + 0.25 * (8 - mean), rtol=1e-6)
-
-    @pytest.mark.parametrize(("mean", "charged"), [(6.0, 2 * 1.875), (8.0, 2 * 0.875), (10.0, 0.0)])
-    def test_damping_weighs_more_below_the_threshold_and_less_above(self, mean, charged):
-        how = rules(eta=0.0, stats_window_size=10.0, normalize_violation=False, damping=0.5)
-        after = update(how, holding(mean, multiplier=2.0), five(mean), Absolute(0.25))
-        assert after.multipliers.value[0] == 2.0
-        assert weights(how, after).tolist() == [1 + charged, 1.0]  # 2 (1 + 0.5 (8 - 0.25 - mean)), never below 0
-
-    def test_without_damping_the_multiplier_is_the_weight(self):
-        after = update(self.how, holding(6.0), five(6.0), NOTHING)
-        assert weights(self.how, after)[0] == 1 + after.multipliers.value[0]
-
-    def test_never_below_0(self):
-        assert update(self.how, holding(10.0, 0.125), five(10.0), NOTHING).multipliers.value.tolist() == [0, 0]
-
-    def test_at_most_the_upper_bound(self):
-        how = rules(eta=0.5, stats_window_size=10.0, normalize_violation=False, max_multiplier=1.25)
-        assert update(how, holding(6.0), five(6.0), NOTHING).multipliers.value.tolist() == [1.25, 0.0]
-
-    def test_the_last_is_always_0(self):
-        before = holding(6.0, converged=[True, True], threshold=[8.0, 100.0])
-        assert update(self.how, before, five(6.0), NOTHING).multipliers.value.tolist() == [1.5, 0.0]
-
-    def test_objectives_that_have_not_converged_have_none(self):
-        before = holding(6.0, converged=[False, False], value=[0.0, 0.0])
-        assert update(self.how, before, five(6.0), NOTHING).multipliers.value.tolist() == [0.0, 0.0]
-
-    def test_a_predicted_change_counts_for_the_return(self):
-        change = jnp.array([1.0, 5.0])
-        after = update(self.how, holding(6.0), five(6.0)._replace(change=change), Absolute(0.25))
-        assert after.multipliers.value.tolist() == [1.1875, 0.0]  # 1 + 0.25 (8 - 0.25 - 7)
-        assert after.stages.mean[0] == 6.0
-
-    def test_relative_tolerance_is_of_the_threshold(self):
-        after = update(self.how, holding(6.0), five(6.0), Relative(0.125))
-        assert after.multipliers.value[0] == 1.25  # 1 + 0.25 (8 - 1 - 6)
-
-    def test_tolerances_one_each(self):
-        after = update(self.how, holding(6.0), five(6.0), (Absolute(1.0), Absolute(99.0)))
-        assert after.multipliers.value[0] == 1.25
-
-    def test_tolerances_with_time(self):
-        after = update(self.how, holding(6.0, num_updates=3), five(6.0), Absolute(4.0) * Power(1.0))
-        assert after.multipliers.value[0] == 1.25  # tau = 4 / 4 in the fourth update
-
-    def test_in_deviations_of_an_episode(self):
-        # Deviation 2 (as the episodes themselves show), tau = 0.5: eta is divided by 2.5.
-        before = holding(7.0, slow_mean=[7.0, 0.0], variance=[4.0, 0.0])
-        episodes = sample([5.0, 0.0], [9.0, 0.0], [5.0, 0.0], [9.0, 0.0])
-        after = update(rules(eta=0.5, stats_window_size=10.0), before, episodes, Absolute(0.5))
-        np.testing.assert_allclose(after.multipliers.value, [1 + 0.5 * 0.4 / 2.5 * (8 - 0.5 - 7), 0.0], rtol=1e-6)
-
-    @settings(max_examples=15, deadline=None)
-    @given(st.integers(0, 2**32 - 1), st.sampled_from([1 / 64, 32.0, 1024.0]))
-    def test_normalized_violations_do_not_depend_on_the_units(self, seed, unit):
-        rng = np.random.default_rng(seed)
-        how = rules(eta=1.0, stats_window_size=20.0, patience=30.0)
-        one, other = state(), state()
-        for t in range(30):
-            each = rng.normal([3.0 - 0.1 * t, 1.0], size=(BATCH, 2))
-            one = update(how, one, sample(*each), Absolute(0.25))
-            other = update(how, other, sample(*(unit * each)), Absolute(0.25 * unit))
-        np.testing.assert_array_equal(one.stages.converged, other.stages.converged)
-        np.testing.assert_allclose(one.multipliers.value, other.multipliers.value, rtol=1e-3, atol=1e-5)
-
-    @settings(max_examples=30, deadline=None)
-    @given(
-        st.lists(st.floats(-20, 20, width=32), min_size=3, max_size=3),
-        st.lists(st.floats(0, 3, width=32), min_size=3, max_size=3),
-        st.floats(0.0, 10.0),
-        st.booleans(),
-    )
-    def test_always_between_0_and_the_upper_bound(self, mean, value, eta, normalize):
-        how = rules(eta=float(eta), stats_window_size=10.0, normalize_violation=normalize, max_multiplier=3.0)
-        before = state(
-            objectives=3, mean=mean, slow_mean=mean, num_episodes=1e6, converged=[True] * 3, threshold=[1.0] * 3,
-            value=[*value[:2], 0.0],
-        )  # fmt: skip
-        after = np.asarray(update(how, before, sample(mean), NOTHING).multipliers.value)
-        assert ((after >= 0) & (after <= [9.0, 3.0, 3.0])).all()
-        assert after[2] == 0
-
-    def test_at_the_threshold_the_multiplier_stays(self):
-        before = holding(8.0, slow_mean=[8.0, 0.0])
-        assert update(self.how, before, five(8.0), NOTHING).multipliers.value.tolist() == [1.0, 0.0]
-
-
-class TestRates:
-    def test_eta_by_the_number_of_converged_objectives(self):
-        how = rules(eta=(100.0, 0.5, 0.25), stats_window_size=10.0, normalize_violation=False)
-        assert update(how, holding(6.0), five(6.0), NOTHING).multipliers.value[0] == 1.5  # 1 + 0.5 * 0.5 * 2
-        both = holding(6.0, converged=[True, True])
-        assert update(how, both, five(6.0), NOTHING).multipliers.value[0] == 1.25
-
-    def test_eta_switches_with_the_update_in_which_an_objective_converges(self):
-        how = rules(eta=(100.0, 0.5, 0.25), stats_window_size=10.0, normalize_violation=False, patience=50.0)
-        # The second has seen 45 calm episodes, and five more that change nothing.
-        before = holding(6.0, num_stable=[0.0, 45.0], slow_mean=[8.0, 0.0])
-        after = update(how, before, five(6.0), Absolute(1.0))
-        assert after.stages.converged.tolist() == [True, True]
-        assert after.multipliers.value[0] == 1.125  # 1 + 0.25 * 0.5 * (8 - 1 - 6)
-
-    def test_eta_with_time(self):
-        how = rules(eta="2/n", stats_window_size=10.0, normalize_violation=False)
-        assert update(how, holding(6.0, num_updates=3), five(6.0), NOTHING).multipliers.value[0] == 1.5  # eta = 2 / 4
-
-    def test_beta_with_time(self):
-        how = rules(beta=("1", "1/n"))
-        assert weights(how, state(value=[3.0, 0.0], num_updates=3)).tolist() == [1.75, 0.25]  # 1 + 3 / 4
-
-    def test_one_beta_for_all(self):
-        assert weights(rules(beta=0.5), state(objectives=3, value=[2.0, 4.0, 0.0])).tolist() == [2.5, 2.5, 0.5]
-
-    def test_simultaneous(self):
-        how = rules(beta=(1.0, 0.5, 0.25))
-        # 1 + 2 (0.5 + 0.25), 0.5 + 3 * 0.25, 0.25
-        assert weights(how, state(objectives=3, value=[2.0, 3.0, 0.0])).tolist() == [2.5, 1.25, 0.25]
-
+class TestWeights:
     @pytest.mark.parametrize(
-        ("converged", "expected"),
-        [
-            ([False, False, False], [1.0, 0.0, 0.0]),
-            ([True, False, False], [1.0, 0.5, 0.0]),  # 2 * 0.5
-            ([True, True, False], [0.5, 0.75, 0.25]),  # 2 * 0.25, 3 * 0.25
-            ([True, True, True], [0.5, 0.75, 0.25]),
-        ],
+        ("stage", "expected"),
+        [(0, [1.0, 0.5, 0.25, 0.125]), (1, [3.0, 1.0, 0.5, 0.25]), (3, [3.0, 0.5, 4.0, 1.0])],
     )
-    def test_sequential(self, converged, expected):
-        how = rules(beta=(1.0, 0.5, 0.25), sequential=True)
-        got = weights(how, state(objectives=3, converged=converged, value=[2.0, 3.0, 0.0]))
-        assert got.tolist() == expected
+    def test_multipliers_before_previews_after(self, stage, expected):
+        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0, 7.0])), jnp.ones(4), jnp.zeros((17, 4)), jnp.zeros(4))
+        np.testing.assert_allclose(SETTINGS.weights(state, jnp.int32(stage), jnp.float32(0.5)), expected, rtol=1e-6)
 
-    @pytest.mark.parametrize(
-        ("changes", "sentence"),
-        [
-            ({"beta": (1.0, 1.0)}, "beta has 2 rates for 3 objectives; give one for all, or 3"),
-            ({"eta": (1.0, 1.0, 1.0)}, "eta has 3 rates for 3 objectives; give one for all, or 4"),
-        ],
-    )
-    def test_numbers_of_rates(self, changes, sentence):
-        with pytest.raises(InputError, match=sentence):
-            Multipliers(**changes).check(3)
+    def test_no_preview(self):
+        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0])), jnp.ones(3), jnp.zeros((17, 3)), jnp.zeros(3))
+        np.testing.assert_allclose(SETTINGS.weights(state, jnp.int32(1), jnp.float32(0.0)), [3.0, 1.0, 0.0], rtol=1e-6)
 
-    def test_fitting_numbers_of_rates(self):
-        Multipliers(beta=(1.0, 1.0, 1.0), eta=(1.0, 1.0, 1.0, 1.0)).check(3)
-
-    def test_always_0_before_convergence(self):
-        rng = np.random.default_rng(0)
-        how, now = rules(stats_window_size=20.0, patience=30.0), state(objectives=3)
-        moved = False
-        for _ in range(60):
-            now = update(how, now, sample(*rng.normal(size=(BATCH, 3)).cumsum(axis=0)), NOTHING)
-            value, converged = np.asarray(now.multipliers.value), np.asarray(now.stages.converged)
-            assert (value[~converged] == 0).all()
-            moved |= bool((value > 0).any())
-        assert moved
+    def test_metrics_show_the_multipliers_in_use(self):
+        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0])), jnp.ones(3), jnp.zeros((17, 3)), jnp.zeros(3))
+        shown = SETTINGS.metrics(state, jnp.int32(1), jnp.array([3.0, 1.0, 0.0]))
+        np.testing.assert_allclose(shown["multiplier"], [3.0, 0.0, 0.0], rtol=1e-6)
+        np.testing.assert_array_equal(shown["gradient_weight"], [3.0, 1.0, 0.0])
 
 
-nonnegative = st.floats(0, 10, allow_subnormal=False)
+class TestUnits:
+    def test_the_root_mean_square_of_all_updates(self):
+        """Mean squares 1 and 49, then 9 and 1: 5 and 25."""
+        state = SETTINGS.init(2)
+        for n, rows in enumerate(([[1.0, 7.0], [-1.0, 7.0]], [[3.0, 1.0], [-3.0, -1.0]]), 1):
+            state = SETTINGS.measure(state, jnp.array(rows), jnp.int32(n))
+        np.testing.assert_allclose(state.square, [5.0, 25.0], rtol=1e-6)
+        np.testing.assert_allclose(SETTINGS.unit(state), [math.sqrt(5.0), 5.0], rtol=1e-6)
+
+    def test_an_objective_without_advantages_has_unit_1(self):
+        state = SETTINGS.measure(SETTINGS.init(2), jnp.array([[0.0, 2.0], [0.0, -2.0]]), jnp.int32(1))
+        np.testing.assert_array_equal(SETTINGS.unit(state), [1.0, 2.0])
+
+    @pytest.mark.parametrize("power", [-20, -3, 7, 20])
+    def test_a_power_of_two_more_is_a_power_of_two_more(self, power):
+        rows = jnp.asarray(np.random.default_rng(0).normal(size=(3, 50, 2)), jnp.float32)
+        one, other = SETTINGS.init(2), SETTINGS.init(2)
+        for n in range(3):
+            one = SETTINGS.measure(one, rows[n], jnp.int32(n + 1))
+            other = SETTINGS.measure(other, rows[n] * 2.0**power, jnp.int32(n + 1))
+        np.testing.assert_array_equal(SETTINGS.unit(one) * 2.0**power, SETTINGS.unit(other))
 
 
-class TestGradientWeights:
-    @settings(max_examples=120, deadline=None)
-    @given(
-        st.integers(1, 6).flatmap(lambda m: st.lists(st.tuples(nonnegative, nonnegative), min_size=m, max_size=m)),
-        st.integers(0, 2**32 - 1),
-    )
-    def test_the_sum_of_the_lagrangian_updates(self, rates, seed):
-        """`sum_i beta_i (grad K_i + sum_{j<i} lambda_j grad K_j)` is `sum_i c_i grad K_i`."""
-        beta, multipliers = np.array(rates).T
-        gradients = np.random.default_rng(seed).normal(size=(len(beta), 4))
-        updates = np.zeros(4)
-        for i in range(len(beta)):
-            lagrangian = gradients[i].copy()
-            for j in range(i):
-                lagrangian += multipliers[j] * gradients[j]
-            updates += beta[i] * lagrangian
-        np.testing.assert_allclose(gradient_weights(beta, multipliers) @ gradients, updates, rtol=1e-9, atol=1e-9)
-
-    @pytest.mark.parametrize("xp", [np, jnp])
-    def test_by_hand(self, xp):
-        # 1 + 2 (0.5 + 0.25), 0.5 + 3 * 0.25, and the last one's multiplier has no effect.
-        got = gradient_weights(xp.asarray([1.0, 0.5, 0.25]), xp.asarray([2.0, 3.0, 9.0]))
-        assert got.tolist() == [2.5, 1.25, 0.25]
-
-    def test_without_multipliers_they_are_the_rates(self):
-        beta = np.array([3.0, 2.0, 1.0])
-        assert gradient_weights(beta, np.zeros(3)).tolist() == beta.tolist()
-
-    def test_one_objective(self):
-        assert gradient_weights(np.array([0.3]), np.array([7.0])).tolist() == [0.3]
-
-    def test_precision_is_that_of_the_rates(self):
-        assert gradient_weights(np.ones(2), np.ones(2)).dtype == np.float64
-        assert gradient_weights(np.ones(2, np.float32), np.ones(2, np.float32)).dtype == np.float32
-
-
-class TestDualAscent:
-    @pytest.mark.parametrize("xp", [np, jnp])
-    def test_by_hand(self, xp):
-        # 1 + 0.5 (4 - 2) = 2; 1 + 0.5 (2 - 8) < 0; 0.5 - 0.5 = 0; the last stays 0.
-        multipliers, required = xp.asarray([1.0, 1.0, 0.5, 0.0]), xp.asarray([4.0, 2.0, 1.0, 100.0])
-        got = dual_ascent(multipliers, 0.5, required, xp.asarray([2.0, 8.0, 2.0, 0.0]))
-        assert got.tolist() == [2.0, 0.0, 0.0, 0.0]
-
-    def test_rates_one_each(self):
-        got = dual_ascent(np.ones(3), np.array([1.0, 0.25, 9.0]), np.array([2.0, 2.0, 2.0]), np.zeros(3))
-        assert got.tolist() == [3.0, 1.5, 0.0]
-
-    @settings(max_examples=60, deadline=None)
-    @given(
-        st.integers(1, 6).flatmap(
-            lambda m: st.lists(st.tuples(nonnegative, st.floats(-10, 10), st.floats(-10, 10)), min_size=m, max_size=m)
-        ),
-        nonnegative,
-    )
-    def test_never_negative_and_the_last_is_0(self, rows, rate):
-        multipliers, required, returns = np.array(rows).T
-        got = dual_ascent(multipliers, rate, required, returns)
-        assert got[-1] == 0
-        for mine, (before, k, at) in zip(got[:-1], rows[:-1], strict=True):
-            assert mine == max(0.0, before + rate * (k - at))
-
-    def test_one_objective_has_no_multiplier(self):
-        assert dual_ascent(np.array([0.0]), 1.0, np.array([9.0]), np.array([0.0])).tolist() == [0.0]
-
-    def test_stays_where_the_return_is_the_required_one(self):
-        assert dual_ascent(np.array([0.7, 0.0]), 5.0, np.array([3.0, 0.0]), np.array([3.0, 0.0])).tolist() == [
-            0.7,
-            0.0,
-        ]
-
-
-def test_metrics():
-    now = multipliers.State(jnp.array([1.0, 0.0]), jnp.zeros(2))
-    assert {name: value.tolist() for name, value in Multipliers().metrics(now, jnp.array([0.75, 0.25])).items()} == {
-        "multiplier": [1.0, 0.0],
-        "gradient_weight": [0.75, 0.25],
-    }
-
-
-@pytest.mark.parametrize(("setting", "value"), [("max_multiplier", -1.0), ("damping", -0.5), ("damping", float("nan"))])
-def test_settings_out_of_range(setting, value):
-    with pytest.raises(lexrl.InputError, match=f"{setting} is {value:g}; it must be 0 or more"):
-        Multipliers(**{setting: value})
+@pytest.mark.parametrize(
+    ("name", "value"), [("initial_multiplier", 0.0), ("max_multiplier", -1.0), ("initial_multiplier", float("nan"))]
+)
+def test_bad_input(name, value):
+    with pytest.raises(InputError, match=rf"{name} is {value:g}; it must be above 0"):
+        Multipliers(**{name: value})

@@ -106,7 +106,7 @@ def spec(action):
 
 
 def actor(action, **changes):
-    return lexrl.Networks(hidden_sizes=(8,), **changes).init_actor(KEY, spec(action))
+    return lexrl.Networks(**({"hidden_sizes": (8,)} | changes)).init_actor(KEY, spec(action))
 
 
 class TestActor:
@@ -141,6 +141,17 @@ class TestActor:
         one = actor(Box((2,)))
         steep = jax.grad(lambda one: one(self.obs).entropy().sum())(one)
         np.testing.assert_allclose(steep.log_std, [6.0, 6.0])
+
+    @pytest.mark.parametrize("changes", [{}, {"use_bias": False}, {"hidden_sizes": ()}], ids=str)
+    def test_softened_logits_are_a_third(self, changes):
+        one = actor(Discrete(4), **changes)
+        one = jax.tree.map(lambda leaf: leaf + 0.3, one)  # with biases that are not 0
+        np.testing.assert_allclose(3 * one.soften(3.0)(self.obs).logits, one(self.obs).logits, rtol=1e-5)
+
+    def test_softened_continuous_actions_spread_three_times_as_far(self):
+        one = actor(Box((2,)))
+        np.testing.assert_allclose(one.soften(3.0).log_std, np.log(1.8), rtol=1e-6)
+        np.testing.assert_array_equal(one.soften(3.0)(self.obs).mean, one(self.obs).mean)
 
     @pytest.mark.parametrize("box", [Box((2,)), Box((2,), -1.0), Box((2,), -math.inf, 1.0)])
     def test_squashing_needs_bounds(self, box):
@@ -418,3 +429,57 @@ class TestShuffled:
     def test_too_long(self):
         with pytest.raises(InputError, match="65536 transitions is too long to shuffle"):
             networks.shuffled(KEY, 2**16, 4)
+
+
+class TestNormalizer:
+    def test_mean_and_variance_of_everything_seen(self):
+        """In rollouts of one size, as if all were one."""
+        rollouts = np.random.default_rng(0).normal([3.0, -1e3], [2.0, 50.0], (6, 7, 4, 2)).astype(np.float32)
+        normalizer = perceptrons.Normalizer(jnp.zeros(2), jnp.ones(2))
+        for n, obs in enumerate(rollouts, 1):
+            normalizer = normalizer.update(jnp.asarray(obs), jnp.float32(1 / n))
+        rows = rollouts.reshape(-1, 2).astype(float)
+        np.testing.assert_allclose(normalizer.mean, rows.mean(axis=0), rtol=1e-4)
+        np.testing.assert_allclose(normalizer.variance, rows.var(axis=0), rtol=1e-3)
+        seen = np.asarray(normalizer(jnp.asarray(rollouts.reshape(-1, 2))))
+        np.testing.assert_allclose(seen.std(axis=0), 1.0, rtol=1e-3)
+        assert np.abs(normalizer(jnp.array([1e9, -1e9]))).tolist() == [10.0, 10.0]
+
+    def test_only_our_own_networks_of_arrays_have_one(self):
+        spec = Spec(Box((3,)), Discrete(2), ("reward",), 5)
+        nets = networks.Networks(hidden_sizes=(4,))
+        own = networks.Networks(actor=lambda key, spec: eqx.nn.Linear(3, 2, key=key), critic_features=jnp.sin)
+        discrete = spec._replace(observation_space=Discrete(3))
+        assert len(networks.normalizers(nets.init_actor(KEY, spec))) == 1
+        assert len(networks.normalizers(nets.init_critic(KEY, spec, (1,)))) == 1
+        for network in (
+            own.init_actor(KEY, spec),
+            own.init_critic(KEY, spec, (1,)),
+            nets.init_actor(KEY, discrete),
+            networks.Networks(normalize_observations=False).init_actor(KEY, spec),
+        ):
+            assert networks.normalizers(network) == []
+
+    def test_no_optimizer_moves_it(self):
+        decay = networks.Networks(hidden_sizes=(4,), optimizer=functools.partial(optax.adamw, weight_decay=0.5))
+        actor = decay.init_actor(KEY, Spec(Box((3,)), Discrete(2), ("reward",), 5))
+        gradient = jax.grad(lambda actor: actor(jnp.ones(3)).logits[0])(actor)
+        moved, _ = decay.gradient_step(actor, gradient, decay.init_opt_state(actor), 0.1)
+        assert eqx.tree_equal(networks.normalizers(moved), networks.normalizers(actor))
+        assert not eqx.tree_equal(moved.net.weights, actor.net.weights)
+
+    def test_units_of_observations_do_not_matter(self):
+        """After the first rollout, which is collected without knowing them."""
+        agents = []
+        for unit in (1.0, 2.0**12):
+            algorithm = lexrl.PPO(num_envs=4, num_steps=8, networks=networks.Networks(hidden_sizes=(4,)))
+            spec = Spec(Box((2,)), Discrete(2), ("reward",), 5)
+            state = algorithm.init(spec, KEY)
+            obs = unit * jax.random.normal(KEY, (8, 4, 2))
+            actor = eqx.tree_at(
+                lambda actor: actor.net.normalizer,
+                state.agent.actor,
+                state.agent.actor.net.normalizer.update(obs, jnp.float32(1)),
+            )
+            agents.append(actor(obs).logits)
+        np.testing.assert_allclose(agents[0], agents[1], rtol=1e-4, atol=1e-7)

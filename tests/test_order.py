@@ -30,6 +30,12 @@ class TestReading:
             ("max r ± 0.01 + 5%", [Objective("r", 1, Sum((Absolute(0.01), Relative(0.05))))]),
             ("max r +-0.01+5%", [Objective("r", 1, Sum((Absolute(0.01), Relative(0.05))))]),
             ("max a.b_c-d/2", [Objective("a.b_c-d/2", 1)]),
+            ("cost <= 10 > max reward", [Objective("cost", -1, None, 10.0), Objective("reward", 1)]),
+            ("cost<=10>max reward", [Objective("cost", -1, None, 10.0), Objective("reward", 1)]),
+            ("reward >= -2.5e1 > min cost", [Objective("reward", 1, None, -25.0), Objective("cost", -1)]),
+            ("min cost > reward>=.5", [Objective("cost", -1), Objective("reward", 1, None, 0.5)]),
+            ("cost <= 10 ±5% > max r", [Objective("cost", -1, Relative(0.05), 10.0), Objective("r", 1)]),
+            ("cost <= +1 +- 1", [Objective("cost", -1, Absolute(1.0), 1.0)]),
             ("max minimum > min maximum", [Objective("minimum", 1), Objective("maximum", -1)]),
         ],
     )
@@ -68,14 +74,19 @@ def written(amount, share):
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(
-        st.tuples(names, st.sampled_from([1, -1]), amounts, shares),
+        st.tuples(names, st.sampled_from([1, -1]), amounts, shares, st.none() | st.integers(-999, 999)),
         min_size=1,
         max_size=6,
         unique_by=lambda one: one[0],
     )
 )
 def test_what_is_written_is_read_back(rows):
-    order = Order(tuple(Objective(name, sign, written(amount, share)) for name, sign, amount, share in rows))
+    order = Order(
+        tuple(
+            Objective(name, sign, written(amount, share), None if limit is None else limit / 10)
+            for name, sign, amount, share, limit in rows
+        )
+    )
     assert parse(str(order)) == order
     assert parse(str(order).replace("±", "+-").replace(" > ", ">")) == order
 
@@ -154,6 +165,48 @@ class TestTolerances:
             parse(text).tolerances((Absolute(0.0), Absolute(0.0)))
 
 
+class TestLimits:
+    def test_signed_as_the_objectives_are(self):
+        order = parse("cost <= 10 > max energy > reward >= 3")
+        assert order.limits().tolist() == [-10.0, np.inf, 3.0]
+        assert order.limits().dtype == np.float64
+        assert order.limited
+        assert not parse("min cost > max reward").limited
+        assert order.signs.tolist() == [-1.0, 1.0, 1.0]
+
+    def test_a_limit_is_a_direction(self):
+        assert as_order("cost <= 10 > max reward", SIGNALS) == parse("cost <= 10 > max reward")
+
+    @pytest.mark.parametrize(
+        ("text", "sentence"),
+        [
+            (
+                "min cost <= 10 > max r",
+                "'min cost <= 10' in the order 'min cost <= 10 > max r' has a direction and a limit; write either "
+                "'min cost' or 'cost <= 10'.",
+            ),
+            (
+                "cost <= 10 > cost >= 20 > max r",
+                "No return satisfies both 'cost >= 20' and 'cost <= 10'; name 'cost' once.",
+            ),
+            (
+                "cost <= 10 > cost >= 5",
+                "The order 'cost <= 10 > cost >= 5' names 'cost' twice; name each objective once.",
+            ),
+            ("cost <= 1e999", "The limit in 'cost <= 1e999' is infinite; write a finite number."),
+        ],
+    )
+    def test_refused(self, text, sentence):
+        with pytest.raises(InputError) as caught:
+            parse(text)
+        assert str(caught.value) == sentence
+
+    @pytest.mark.parametrize("text", ["cost < 10", "cost <= ten", "cost <=", "<= 10", "10 >= cost", "cost <= nan"])
+    def test_unreadable(self, text):
+        with pytest.raises(InputError, match="cannot be read"):
+            parse(text)
+
+
 class TestAsOrder:
     def test_checked_against_the_signals(self):
         assert as_order("min cost > max reward", SIGNALS) == parse("min cost > max reward")
@@ -211,18 +264,18 @@ class TestRefused:
             ),
             (
                 "cost > max reward",
-                "'cost' in the order 'cost > max reward' cannot be read; write 'min NAME' or 'max NAME', "
-                "with a tolerance as in '±0.01' or '±5%'.",
+                "'cost' in the order 'cost > max reward' cannot be read; write 'min NAME', 'max NAME' or a limit "
+                "as in 'NAME <= 10', with a tolerance as in '±0.01' or '±5%'.",
             ),
             (
                 "min cost >",
-                "An empty place in the order 'min cost >' cannot be read; write 'min NAME' or 'max NAME', "
-                "with a tolerance as in '±0.01' or '±5%'.",
+                "An empty place in the order 'min cost >' cannot be read; write 'min NAME', 'max NAME' or a limit "
+                "as in 'NAME <= 10', with a tolerance as in '±0.01' or '±5%'.",
             ),
             (
                 "min a > > max b",
-                "An empty place in the order 'min a > > max b' cannot be read; write 'min NAME' or 'max NAME', "
-                "with a tolerance as in '±0.01' or '±5%'.",
+                "An empty place in the order 'min a > > max b' cannot be read; write 'min NAME', 'max NAME' or a limit "
+                "as in 'NAME <= 10', with a tolerance as in '±0.01' or '±5%'.",
             ),
             ("min a ±x", "The tolerance 'x' cannot be read; write a number, '5%' or '0.01 + 5%'."),
             ("min a ±", "The tolerance '' cannot be read; write a number, '5%' or '0.01 + 5%'."),
@@ -239,7 +292,7 @@ class TestRefused:
         "text", ["> max a", "max", "maximise a", "Max a", "max two words", "max a, min b", "min a 5%"]
     )
     def test_unreadable(self, text):
-        with pytest.raises(InputError, match="cannot be read; write 'min NAME' or 'max NAME'"):
+        with pytest.raises(InputError, match="cannot be read; write 'min NAME', 'max NAME' or a limit"):
             parse(text)
 
     def test_unknown_names_in_columns(self):

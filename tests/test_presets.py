@@ -2,14 +2,16 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 import pytest
 
 import lexrl
 from lexrl import presets
 from lexrl.runs import plan
+from lexrl.schedules import Linear, OfRun
 
-WORLDS = {"cart-safe": lexrl.CartSafe, "grid-nav": lexrl.GridNav.generate}
+WORLDS = {"cart-safe": lexrl.CartSafe, "grid-nav": lexrl.GridNav.generate, "intersection": lexrl.Intersection}
 KNOWN = [
     (name, world, algorithm)
     for name in ("paper", "tuned")
@@ -37,11 +39,23 @@ def test_the_papers_table():
         32,
         "5%",
     )
+    crossing = presets.preset("paper-lppo", "intersection", "paper")
+    assert (crossing.algorithm.networks.hidden_sizes, crossing.algorithm.num_steps) == ((512, 512), 32)
+    assert crossing.order == "min collision > max arrived"
 
 
 def test_what_is_not_there_is_said():
     with pytest.raises(lexrl.InputError, match="no preset 'tuned' for lppo on cart-pole; there are: lppo on cart-safe"):
         presets.preset("lppo", "cart-pole")
+
+
+@pytest.mark.parametrize("algorithm", ["lppo", "la2c"])
+def test_the_papers_settings_are_for_the_papers_algorithm(algorithm):
+    with pytest.raises(
+        lexrl.InputError, match=f"no preset 'paper' for {algorithm} on grid-nav; .* is paper-{algorithm}"
+    ):
+        presets.preset(algorithm, "grid-nav", "paper")
+    assert presets.find(f"paper-{algorithm}", "grid-nav", "paper") is not None
 
 
 def test_find_says_whether_there_is_one():
@@ -56,11 +70,19 @@ def short(steps=1500):
 
 
 def test_a_shorter_run_ends_its_rates_sooner_and_has_a_smaller_buffer():
-    whole = presets.preset("ldqn", "cart-safe")
-    run = short()
-    assert run.total_timesteps == 1500
+    whole, run = (plan("ldqn", "cart-safe", seeds=1, total_timesteps=steps) for steps in (None, 1500))
+    assert (whole.total_timesteps, run.total_timesteps) == (1_500_000, 1500)
     assert 1500 <= run.algorithm.buffer_size < 2000
-    assert run.algorithm.learning_rate.steps == pytest.approx(0.001 * whole.algorithm.learning_rate.steps)
+    assert whole.algorithm.epsilon == Linear(1.0, 0.05, 0.0667 * 1_500_000)
+    assert run.algorithm.epsilon == Linear(1.0, 0.05, 0.0667 * 1504)  # 47 whole rollouts
+
+
+@pytest.mark.parametrize(("name", "world", "algorithm"), KNOWN)
+def test_schedules_follow_the_length_of_the_run(name, world, algorithm):
+    """No preset has an absolute length, which would not fit a run of another one."""
+    settings = presets.preset(algorithm, world, name).algorithm
+    schedules = jax.tree.leaves(settings, is_leaf=lambda part: isinstance(part, Linear))
+    assert all(isinstance(part.steps, OfRun) for part in schedules if isinstance(part, Linear))
 
 
 @pytest.mark.slow
@@ -69,8 +91,8 @@ def test_a_shorter_run_learns_the_same_in_a_smaller_buffer():
     run = short()
     large = dataclasses.replace(run, algorithm=dataclasses.replace(run.algorithm, buffer_size=9600))
     one, other = (lexrl.train(each) for each in (run, large))
-    np.testing.assert_array_equal(one.agent().net.weights[0], other.agent().net.weights[0])
-    assert one.agent().num_updates > 0
+    np.testing.assert_array_equal(one.agent().agent.net.weights[0], other.agent().agent.net.weights[0])
+    assert one.agent().agent.num_updates > 0
 
 
 def test_a_buffer_that_is_filled_keeps_its_size():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lexrl import lex, schedules
 from lexrl import tolerance as tol
 from lexrl.errors import InputError
-from lexrl.tolerance import Absolute, Adaptive, Moment, Relative, Rounding, Sum
+from lexrl.tolerance import Absolute, Estimates, Evidence, Moment, Relative, Rounding, Sum
 
 
 def kept(tolerance, *rows, **moment):
@@ -88,45 +88,72 @@ class TestRounding:
             assert kept(Rounding(0.0), [1.0, 1.0, 0.999]) == {0, 1}
 
 
-class TestAdaptive:
-    VALUES = ([1.0, 0.75, 0.0], [2.0, 1.25, 9.0])
-    SPREAD = np.array([[0.25, 0.125, 0.25], [0.125, 0.5, 8.0]])
+class TestEvidence:
+    VALUES = np.array([[1.0, 0.75, 0.0], [2.0, 1.25, 9.0], [0.0, 1.0, 0.0]])
+    ERRORS = np.array([[0.06, 0.08, 4.0], [0.1, 0.1, 8.0], [1.0, 1.0, 1.0]])
 
-    def test_by_hand(self):
-        # Objective 1: the largest error is 0.25, the threshold 0.75: {0, 1} are left. Objective 2: the largest error
-        # among those is 0.5 (not the 8 of action 2), so 1.25 is below 2 - 0.5.
-        assert kept(Adaptive(scale=1.0), *self.VALUES, spread=self.SPREAD) == {0}
+    def kept(self, evidence=None, tolerance=0.0, span=(0.0, 0.0, 0.0), scale=(1.0, 1.0, 0.0), errors=ERRORS):
+        known = Estimates(errors, np.array(span), np.array(scale))
+        walk = lex.levels(self.VALUES, tol.slack(tol.as_tolerance(tolerance), Moment(1, known), evidence or Evidence()))
+        return [set(np.flatnonzero(one).tolist()) for one in walk.sets[1:]]
 
-    def test_scale(self):
-        # 2 x 0.25 = 0.5 keeps {0, 1}; then 2 x 0.5 = 1 covers the 0.75 between 2 and 1.25.
-        assert kept(Adaptive(scale=2.0), *self.VALUES, spread=self.SPREAD) == {0, 1}
+    def test_pairs_by_hand(self):
+        # Objective 1: 0 and 1 differ by 0.25, and sqrt(0.06^2 + 0.08^2) = 0.1: three of them. The large error of 2 lets
+        # in 2 itself, and nothing else. Objective 2: 9 is far above the others, but its error is 8.
+        assert self.kept() == [{0, 1, 2}, {0, 1, 2}, {1}]
+        assert self.kept(Evidence(2.0))[0] == {0, 2}
 
-    def test_minimum(self):
-        # 0.25 + 0.5 = 0.75 is just enough.
-        assert kept(Adaptive(scale=1.0, minimum=0.25), *self.VALUES, spread=self.SPREAD) == {0, 1}
+    def test_the_resolution_is_a_share_of_the_range(self):
+        sure = np.full((3, 3), 1e-6)
+        assert self.kept(errors=sure) == [{0}, {0}, {0}]
+        assert self.kept(Evidence(3.0, 0.05), span=(5.0, 0.0, 0.0), errors=sure)[0] == {0, 1}  # 0.25 of 5
 
-    def test_values_that_are_not_numbers_do_not_count(self):
-        # Action 2 is NaN in objective 1, so its large error stays out.
-        spread = np.array([[0.125, 0.125, 8.0]])
-        assert kept(Adaptive(scale=1.0), [1.0, 0.5, math.nan], spread=spread) == {0}
+    def test_the_scale_multiplies_evidence_and_tolerance(self):
+        sure = np.full((3, 3), 1e-6)
+        assert self.kept(tolerance=0.5, errors=sure)[0] == {0, 1}
+        assert self.kept(tolerance=0.5, errors=sure, scale=(0.4, 1.0, 0.0))[0] == {0}
 
-    def test_every_state_has_its_own(self):
-        q = np.array([[[1.0, 0.5]], [[1.0, 0.5]]])
-        spread = np.array([[[0.5, 0.0]], [[0.25, 0.0]]])
-        allowed = lex.admissible(q, tol.slack(Adaptive(scale=1.0), Moment(spread=spread)))
-        assert allowed.tolist() == [[True, True], [True, False]]
+    def test_the_last_objective_takes_its_best(self):
+        assert self.kept(errors=np.full((3, 3), np.inf)) == [{0, 1, 2}, {0, 1, 2}, {1}]
+        np.testing.assert_array_equal(lex.gives_way(3), [1, 1, 0])
+        np.testing.assert_array_equal(lex.gives_way(1), [0])
 
-    @pytest.mark.parametrize("tolerance", [Adaptive(), Absolute(0.1) + Adaptive(), (Absolute(0.0), Adaptive())])
-    def test_without_errors_of_the_estimates(self, tolerance):
-        with pytest.raises(InputError, match=r"needs the standard errors of learned estimates.*absolute or relative"):
-            kept(tolerance, [1.0, 0.0], [1.0, 0.0])
+    @pytest.mark.parametrize("power", [-20, 20])
+    def test_units_do_not_matter(self, power):
+        rng, unit = np.random.default_rng(0), np.float32(2.0**power)
+        q, errors = rng.normal(size=(200, 2, 5)).astype(np.float32), rng.random((200, 2, 5)).astype(np.float32)
 
-    def test_who_needs_the_errors(self):
-        decreasing = schedules.Power(0.5)
-        for yes in (Adaptive(), Absolute(0.1) + Adaptive(), Adaptive() * decreasing, (Absolute(0.0), Adaptive())):
-            assert tol.needs_spread(yes)
-        for no in (Absolute(0.1), Relative(0.1) + Rounding(1.0), Absolute(1.0) * decreasing, (Absolute(0.0),)):
-            assert not tol.needs_spread(no)
+        def allowed(unit):
+            known = Estimates(unit * errors, unit * np.ones(2, np.float32), np.array([0.7, 0.0], np.float32))
+            return lex.admissible(
+                unit * q, tol.slack(Absolute(float(unit) * 0.1), Moment(1, known), Evidence(0.3, 0.1))
+            )
+
+        np.testing.assert_array_equal(allowed(np.float32(1.0)), allowed(unit))
+
+    def test_the_exact_set_is_inside_the_learned_one(self):
+        """Means of 50 draws of 3 actions that tie: three standard errors separate a pair with probability 0.0027."""
+        rng, n = np.random.default_rng(1), 4000
+        draws = rng.normal(size=(n, 1, 3, 50))
+        q = np.concatenate([draws.mean(axis=-1), np.zeros((n, 1, 3))], axis=1)
+        error = np.concatenate([draws.std(axis=-1, ddof=1) / np.sqrt(50), np.ones((n, 1, 3))], axis=1)
+        known = Estimates(error, np.zeros(2), lex.gives_way(2))
+        sets = lex.levels(q, tol.slack(Absolute(0.0), Moment(1, known), Evidence(3.0, 0.0))).sets
+        lost = 1 - sets[:, 1].all(axis=-1).mean()
+        assert lost <= 2 * 0.0027 + 4 * np.sqrt(0.0054 / n), "two pairs with the best one, and four standard errors"
+        assert lost > 0, "three standard errors are not infinitely many"
+
+    def test_read(self):
+        assert tol.as_evidence("none") is None
+        assert tol.as_evidence(None) is None
+        assert tol.as_evidence("2.5") == Evidence(2.5)
+        assert tol.as_evidence(4) == Evidence(4.0)
+        with pytest.raises(InputError, match="write a number of standard errors, or 'none'"):
+            tol.as_evidence("much")
+
+    def test_of_returns(self):
+        found = tol.of_returns((Absolute(0.5), Relative(0.1)), np.array([3.0, -20.0]), 1)
+        np.testing.assert_array_equal(found, [0.5, 2.0])
 
 
 class TestComposition:
@@ -170,7 +197,7 @@ class TestComposition:
         assert str(Absolute(0.01) + Relative(0.05)) == "0.01 + 5%"
         assert str(Rounding(0.5)) == "rounded to 0.5"
         assert str(Absolute(1.0) * schedules.Power(0.3)) == "(1) x (n^-0.3)"
-        assert str(Adaptive()) == "0 + 4 standard errors"
+        assert str(Evidence()) == "3 standard errors, at least 0.3% of the range"
 
 
 class TestTraced:
@@ -182,7 +209,7 @@ class TestTraced:
             (Absolute(0.1), [0.1]),
             (Relative(0.2), [0.2]),
             (Rounding(0.5), [0.5]),
-            (Adaptive(2.0, 0.1), [2.0, 0.1]),
+            (Evidence(2.0, 0.1), [2.0, 0.1]),
             (Absolute(0.1) + Relative(0.2), [0.1, 0.2]),
             (Absolute(0.1) * schedules.Power(0.3, 2.0), [0.1, 0.3, 2.0]),
             ((Absolute(0.1), Relative(0.2)), [0.1, 0.2]),
@@ -195,16 +222,15 @@ class TestTraced:
 
     def test_compiled_once_for_all_values_and_times(self):
         @jax.jit
-        def allowed(q, tolerance, time, spread):
-            return lex.admissible(q, tol.slack(tolerance, Moment(time, spread)))
+        def allowed(q, tolerance, time):
+            return lex.admissible(q, tol.slack(tolerance, Moment(time)))
 
         q = np.array([[1.0, 0.75, 0.5, 0.0], [0.0, 1.0, 2.0, 3.0]], np.float32)
-        spread = np.full_like(q, 0.125)
         seen = set()
-        for amount, scale, time in [(0.0, 0.0, 1), (0.25, 0.0, 1), (0.0, 4.0, 7), (1.0, 0.0, 16), (1.0, 2.0, 1)]:
-            tolerance = (Absolute(amount) * schedules.Power(0.5) + Adaptive(scale), Rounding(0.5))
-            got = allowed(jnp.array(q), tolerance, jnp.array(time), jnp.array(spread))
-            expected = lex.admissible(q, tol.slack(tolerance, Moment(time, spread)))
+        for amount, scale, time in [(0.0, 0.0, 1), (0.25, 0.0, 1), (0.0, 0.5, 7), (1.0, 0.0, 16), (1.0, 0.25, 1)]:
+            tolerance = (Absolute(amount) * schedules.Power(0.5) + Relative(scale), Rounding(0.5))
+            got = allowed(jnp.array(q), tolerance, jnp.array(time))
+            expected = lex.admissible(q, tol.slack(tolerance, Moment(time)))
             np.testing.assert_array_equal(got, expected)
             seen.add(np.asarray(got).tobytes())
         assert allowed._cache_size() == 1
@@ -271,8 +297,8 @@ class TestRefused:
             (lambda: Absolute(math.nan), "The absolute tolerance is nan; it must be 0 or more."),
             (lambda: Relative(-0.05), "The relative tolerance is -0.05; it must be 0 or more."),
             (lambda: Rounding(-1.0), "The rounding step is -1; it must be 0 or more."),
-            (lambda: Adaptive(-2.0), "The scale of an adaptive tolerance is -2; it must be 0 or more."),
-            (lambda: Adaptive(2.0, -1.0), "The minimum of an adaptive tolerance is -1; it must be 0 or more."),
+            (lambda: Evidence(-2.0), "The number of standard errors is -2; it must be 0 or more."),
+            (lambda: Evidence(2.0, -1.0), "The resolution is -1; it must be 0 or more."),
             (lambda: tol.parse("-0.1"), "The absolute tolerance is -0.1; it must be 0 or more."),
             (lambda: tol.parse("0.1 + -5%"), "The relative tolerance is -0.05; it must be 0 or more."),
             (lambda: tol.as_tolerance([0.0, -1.0]), "The absolute tolerance is -1; it must be 0 or more."),

@@ -1,5 +1,6 @@
 """Schedules over fractions of a run become schedules with a length, in what each setting counts."""
 
+import equinox as eqx
 import jax
 import pytest
 
@@ -7,7 +8,7 @@ import lexrl
 from lexrl.errors import InputError
 from lexrl.schedules import Constant, Linear, OfRun, Power
 from lexrl.tolerance import Absolute
-from lexrl.units import resolve
+from lexrl.units import counts, resolve
 
 SMALL = {"num_envs": 2, "num_steps": 5, "buffer_size": 100}
 
@@ -51,6 +52,24 @@ class TestByHand:
         algorithm = lexrl.DQN(learning_rate="1 to 0", learning_starts=100, **SMALL)
         assert resolve(algorithm, 10).learning_rate.steps == 1.0
 
+    def test_a_field_that_is_a_length(self):
+        found = resolve(Timed(), 1_000)
+        assert (found.budget, found.warmup) == (100.0, 10.0)
+
+    def test_a_length_that_counts_nothing_known(self):
+        with pytest.raises(InputError, match=r"^memory is '50%', a fraction of the run, but it counts visits"):
+            resolve(Timed(memory=OfRun(0.5)), 1_000)
+
+
+class Timed(eqx.Module):
+    """Settings that must know how long the run is."""
+
+    budget: float | OfRun = eqx.field(default=OfRun(), metadata=counts("updates"))
+    warmup: float | OfRun = eqx.field(default=OfRun(0.01), metadata=counts("environment steps"))
+    memory: float | OfRun = eqx.field(default=7.0, metadata=counts("visits"))
+    num_envs: int = eqx.field(static=True, default=2)
+    num_steps: int = eqx.field(static=True, default=5)
+
 
 def test_what_has_a_length_stays():
     algorithm = lexrl.DQN(epsilon="1 to 0.05 in 1e5", learning_rate=Power(0.6))
@@ -59,7 +78,7 @@ def test_what_has_a_length_stays():
 
 def test_only_floats_change():
     """So that a longer run is the same program."""
-    algorithm = lexrl.DQN(epsilon="1 to 0.05 in 20%")
+    algorithm = lexrl.DQN(epsilon="1 to 0.05 in 20%", learning_rate=1e-3)
     short, long = resolve(algorithm, 1_000), resolve(algorithm, 100_000)
     assert jax.tree.structure(short) == jax.tree.structure(long)
     assert all(isinstance(leaf, float) for leaf in jax.tree.leaves(short))

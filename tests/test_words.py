@@ -76,6 +76,7 @@ class Allowed(NamedTuple):
 
 
 EXCEPTIONS = (
+    Allowed("*", r"(continue|resume) .*--steps|--steps STEPS|`--steps`", "how much further: not a total"),
     Allowed("*", r"shadow[ _-]?prices?", "the field's word for the dual of a linear program"),
     Allowed("src/lexrl/exact/*", r"prices?", "shadow prices, and the price of priority"),
     Allowed("*", r"chance[ _-]?constraint", "the field's word"),
@@ -89,6 +90,8 @@ EXCEPTIONS = (
     Allowed("src/lexrl/experiments/policies.py", r"tracks?", "likewise"),
     Allowed("src/lexrl/envs/drawing.py", r"level car", "horizontal"),
     Allowed("*", r"of (its|the) track|leaves the track|the track ends|track_episodes", "likewise; keeping track"),
+    Allowed("src/lexrl/envs/intersection/*", r"routes?", "what a vehicle follows, as in highway-env"),
+    Allowed("docs/intersection.md", r"follows the route", "likewise"),
     Allowed("docs/coming-from.md", r"--track", "a flag of CleanRL"),
     Allowed("docs/speed.md", r"--steps", "a flag of a benchmark"),
     Allowed("examples/*", r"--steps", "a flag of the example"),

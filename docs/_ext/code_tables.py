@@ -20,21 +20,22 @@ import pathlib
 import pkgutil
 import re
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-from sphinx.application import Sphinx
-from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import lexrl
-from lexrl import catalog
+from lexrl import catalog, units
 from lexrl.types import METRICS, Discrete, Spec, Transition
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 Rows = list[tuple[str, ...]]
 
 
-def expand(app: Sphinx, page: str, source: list[str]) -> None:
+def expand(app: "Sphinx", page: str, source: list[str]) -> None:
     """Replace the fences on a page by Markdown, before it is parsed."""
     writers = {"settings": settings_table, "metrics": metrics_table, "catalog": catalog_table, "api": api}
     fence = re.compile(r"^```\{(" + "|".join(writers) + r")\} *(.*)\n```$", re.MULTILINE)
@@ -150,7 +151,8 @@ def metric_shapes(algorithm: str) -> dict[str, str]:
     single = algorithm in {one.parent for one in catalog.ALGORITHMS.values()}
     objectives = ("reward",) if single else ("cost", "reward")
     try:
-        made = lexrl.preset(algorithm, "grid-nav").algorithm
+        preset = lexrl.preset(algorithm, "grid-nav")
+        made = units.resolve(preset.algorithm, preset.total_timesteps)
     except lexrl.InputError:
         made = entry.make()
     spec = Spec(Discrete(5), Discrete(3), objectives, 10)
@@ -200,8 +202,10 @@ def markdown_table(header: tuple[str, ...], rows: Rows) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
 
 
-def docstring_to_rst(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+def docstring_to_rst(app: "Sphinx", what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Docstrings here are plain text with `code` and indented equations: make both what reStructuredText calls them."""
+    from sphinx.ext.napoleon import Config, GoogleDocstring  # the tables are tested where Sphinx is not installed
+
     if lines and lines[0].startswith("Alias for field number"):
         lines.clear()
     text = "\n".join(lines)
@@ -227,7 +231,7 @@ def escape(text: str) -> str:
     return re.sub(r"(``.+?``)(?=\w)", r"\1\\ ", "".join(parts), flags=re.DOTALL)
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: "Sphinx") -> dict[str, Any]:
     app.connect("source-read", expand)
     app.connect("autodoc-process-docstring", docstring_to_rst)
     return {"parallel_read_safe": True}

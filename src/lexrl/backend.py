@@ -1,7 +1,7 @@
-"""How JAX is set up for training, and the four places where we have to talk XLA into something.
+"""How JAX is set up for training, and five workarounds for XLA.
 
 XLA flags and CPU devices are fixed when JAX makes its first array, so `configure` must run before that. The command
-line calls it first; a run calls it if that has not been done. Importing `lexrl` sets nothing. The four functions at the
+line calls it first; a run calls it if that has not been done. Importing `lexrl` sets nothing. The five functions at the
 end are explained in `docs/xla-notes.md`.
 """
 
@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 from jax import Array
+
+from lexrl.errors import require_whole
 
 Tree = TypeVar("Tree")
 
@@ -34,6 +36,7 @@ def configure(num_devices: int | None = None, cache_dir: str | os.PathLike[str] 
         num_devices: CPU devices to spread the seeds over; by default one for each core.
         cache_dir: where compiled programs are cached; by default in `~/.cache/lexrl`.
     """
+    require_whole(**({} if num_devices is None else {"num_devices": num_devices}))
     global _configured
     _configured = True
     flags = os.environ.get("XLA_FLAGS", "")
@@ -109,6 +112,12 @@ def compute_once(values: Tree, always: Array) -> Tree:
 def fusion_barrier(values: Tree) -> Tree:
     """The same values, with nothing fused across: what comes before and after cannot change how they are rounded."""
     return jax.lax.optimization_barrier(values)
+
+
+def reciprocal(count: Array) -> Array:
+    """`1 / max(count, 1)`, to multiply by. XLA divides an array by a number in either way, depending on what is around
+    it, and the two are rounded differently."""
+    return fusion_barrier(1.0 / jnp.maximum(count, 1.0))
 
 
 def opaque_loop(num_rounds: Array, body: Callable[[Array, Tree], Tree], init: Tree) -> Tree:

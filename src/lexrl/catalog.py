@@ -89,15 +89,27 @@ def entry_of(entries: Table, thing: Any) -> Entry | None:
 
 _A = "lexrl.algorithms"
 
+TEXTBOOK: dict[str, Any] = {
+    "tolerance": 0.0,
+    "alpha": 0.01,
+    "min_alpha": 0.0,
+    "exploration": "epsilon 0.05",
+    "evidence": None,
+    "guard": None,
+}
+"""Tabular learning with a fixed tolerance and constant rates."""
+
 ALGORITHMS = table(
     Entry("q-learning", f"{_A}.q_learning:QLearning", "Q-learning"),
     Entry("sarsa", f"{_A}.sarsa:Sarsa", "SARSA"),
     Entry("expected-sarsa", f"{_A}.expected_sarsa:ExpectedSarsa", "Expected SARSA"),
     Entry("double-q", f"{_A}.double_q:DoubleQLearning", "Double Q-learning"),
-    Entry("gabor", f"{_A}.q_learning:QLearning", "Gabor et al. 1998", defaults={"tolerance": 0.0}),
+    Entry("gabor", f"{_A}.q_learning:QLearning", "Gabor et al. 1998", defaults=TEXTBOOK),
     Entry("ldqn", f"{_A}.ldqn:LDQN", "LDQN", parent="dqn"),
     Entry("la2c", f"{_A}.la2c:LA2C", "LA2C", parent="a2c"),
     Entry("lppo", f"{_A}.lppo:LPPO", "LPPO", parent="ppo"),
+    Entry("paper-la2c", f"{_A}.paper_la2c:PaperLA2C", "LA2C (paper)", parent="a2c"),
+    Entry("paper-lppo", f"{_A}.paper_lppo:PaperLPPO", "LPPO (paper)", parent="ppo"),
     Entry("la2c-second-order", f"{_A}.second_order:LA2CSecondOrder", "LA2C, second order", parent="a2c"),
     Entry("lppo-second-order", f"{_A}.second_order:LPPOSecondOrder", "LPPO, second order", parent="ppo"),
     Entry("la2c-average-reward", f"{_A}.average_reward:LA2CAverageReward", "LA2C, average reward", parent="a2c"),
@@ -112,6 +124,7 @@ ALGORITHMS = table(
     Entry("var-ac", f"{_A}.var_ac:VaRAC", "VaR-AC"),
     Entry("appropo", f"{_A}.appropo:ApproPO", "ApproPO"),
     Entry("random", f"{_A}.random:Random", "Random"),
+    Entry("fixed-action", f"{_A}.fixed_action:FixedAction", "Fixed action"),
 )
 
 _E, _P = "lexrl.envs", "lexrl.presets"
@@ -119,8 +132,9 @@ _E, _P = "lexrl.envs", "lexrl.presets"
 ENVS = table(
     Entry("cart-safe", f"{_E}.cart_safe:CartSafe", "CartSafe", presets=f"{_P}.cart_safe"),
     Entry("grid-nav", f"{_E}.grid_nav:GridNav.generate", "GridNav", presets=f"{_P}.grid_nav"),
+    Entry("intersection", f"{_E}.intersection.env:Intersection", "Intersection", presets=f"{_P}.intersection"),
     Entry("mountain-car-safe", f"{_E}.mountain_car_safe:MountainCarSafe", "MountainCarSafe"),
-    Entry("random-momdp", f"{_E}.random_momdp:random_env", "RandomMOMDP"),
+    Entry("random-momdp", f"{_E}.random_momdp:random_env", "RandomMOMDP", presets=f"{_P}.random_momdp"),
     Entry("cart-pole", f"{_E}.cart_pole:CartPole", "CartPole"),
 )
 
@@ -132,18 +146,23 @@ VALUES = table(
     Entry("absolute", "lexrl.tolerance:Absolute", "Absolute tolerance"),
     Entry("relative", "lexrl.tolerance:Relative", "Relative tolerance"),
     Entry("rounding", "lexrl.tolerance:Rounding", "Rounding tolerance"),
-    Entry("adaptive", "lexrl.tolerance:Adaptive", "Adaptive tolerance"),
+    Entry("evidence", "lexrl.tolerance:Evidence", "Evidence"),
+    Entry("guard", "lexrl.guard:Guard", "Guard over returns"),
     Entry("scheduled", "lexrl.tolerance:Scheduled", "Scheduled tolerance"),
     Entry("sum", "lexrl.tolerance:Sum", "Sum of tolerances"),
     Entry("limit", "lexrl.constraints:Limit", "Limit"),
     Entry("chance-constraint", "lexrl.constraints:ChanceConstraint", "Chance constraint"),
     Entry("target-box", "lexrl.constraints:Box", "Box of returns"),
-    Entry("epsilon-greedy", f"{_A}.tabular:EpsilonGreedy", "Epsilon-greedy exploration"),
-    Entry("softmax", f"{_A}.tabular:Softmax", "Softmax exploration"),
-    Entry("multipliers", "lexrl.multipliers:Multipliers", "Lagrange multipliers"),
+    Entry("epsilon-greedy", f"{_A}.exploration:EpsilonGreedy", "Epsilon-greedy exploration"),
+    Entry("softmax", f"{_A}.exploration:Softmax", "Softmax exploration"),
+    Entry("prefixes", f"{_A}.exploration:Prefixes", "Exploration within every prefix"),
+    Entry("convergence", "lexrl.convergence:Convergence", "Convergence"),
+    Entry("dual-ascent", "lexrl.dual_ascent:DualAscent", "Dual ascent"),
     Entry("stages", "lexrl.stages:Stages", "Stages"),
+    Entry("multipliers", "lexrl.multipliers:Multipliers", "Lagrange multipliers"),
     Entry("pid-lagrangian", f"{_A}.lagrangian:PIDLagrangian", "PID Lagrangian"),
     Entry("networks", "lexrl.networks:Networks", "Networks"),
+    Entry("set-encoder", "lexrl.set_encoders:SetEncoder", "Set encoder"),
     Entry("single-objective", f"{_A}.single_objective:SingleObjective", "Single objective"),
     Entry("per-seed", f"{_E}.per_seed:PerSeed", "An environment for each seed"),
     Entry("cost-aware", f"{_E}.cost_aware:CostAwareObservation", "Observes accumulated costs"),
@@ -158,7 +177,7 @@ _X = "lexrl.experiments"
 
 EXPERIMENTS = table(
     Entry("scaling", f"{_X}.scaling", "Scaling: learning time against the number of objectives"),
-    Entry("safety", f"{_X}.safety", "Safety: reward and cost on CartSafe and GridNav"),
+    Entry("safety", f"{_X}.safety", "Safety: reward and cost on CartSafe, GridNav and Intersection"),
     Entry("slack", f"{_X}.slack", "Slack: LDQN's tolerance on CartSafe"),
     Entry("pb-settings", f"{_X}.pb_settings", "Settings of PB-LRL: simultaneous or sequential, first or second order"),
     Entry("policies", f"{_X}.policies", "Policies: what was learned, in pictures"),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 
 class Categorical(NamedTuple):
@@ -31,6 +31,10 @@ class Categorical(NamedTuple):
     def entropy(self) -> Float[Array, "*batch"]:
         logs = jax.nn.log_softmax(self.logits)
         return -jnp.sum(jnp.exp(logs) * logs, axis=-1)
+
+    def restrict(self, allowed: Bool[Array, "*batch A"]) -> "Categorical":
+        """The same with only some of the actions."""
+        return Categorical(jnp.where(allowed, self.logits, -1e9))  # its exponential is 0, and it is finite
 
     def kl(self, other: Any) -> Float[Array, "*batch"]:
         mine, theirs = jax.nn.log_softmax(self.logits), jax.nn.log_softmax(other.logits)

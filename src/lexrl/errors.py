@@ -1,5 +1,28 @@
 """Errors that a user can correct."""
 
+import numbers
+import os
+import pathlib
+import reprlib
+from typing import Any
+
 
 class InputError(ValueError):
     """Something was given that does not work: one sentence with what it was, what is needed and what to try."""
+
+
+def require_whole(least: int = 1, most: int = 2**31 - 1, **values: Any) -> None:
+    """Refuse what is not a whole number from `least` to `most`."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise InputError(f"{name} is {reprlib.repr(value)}; it must be a whole number.")
+        if not least <= int(value) <= most:
+            needed = f"{least} or more" if int(value) < least else f"{most:,} or less"
+            raise InputError(f"{name} is {reprlib.repr(value)}; it must be {needed}.")
+
+
+def as_path(given: Any) -> pathlib.Path:
+    """A file or folder; an error for what cannot name one."""
+    if not isinstance(given, str | os.PathLike) or "\0" in os.fspath(given):
+        raise InputError(f"{reprlib.repr(given)} does not name a file or a folder; give its path as text.")
+    return pathlib.Path(given)

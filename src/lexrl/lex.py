@@ -21,7 +21,8 @@ Arr = Any
 
 Slack = Callable[[int, Arr, Arr, Arr], Arr]
 """`tau_i` as a function of: the objective's number, its values `[..., A]`, the set `D_{i-1}` as a mask `[..., A]`, and
-the best value `[...]` in that set. `lexrl.tolerance` makes them; a plain array `[M]` will do where tau is a number."""
+the best value `[...]` in that set; one for a state `[...]`, or one for each action `[..., A]` where it depends on which
+two actions are compared. `lexrl.tolerance` makes them; a plain array `[M]` will do where tau is a number."""
 
 
 class Levels(NamedTuple):
@@ -51,13 +52,23 @@ def levels(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) ->
         some = xp.any(known, axis=-1)
         best = xp.max(xp.where(known, values, -xp.inf), axis=-1)
         with np.errstate(invalid="ignore", divide="ignore"):  # inf - inf is NaN, which no value reaches: see below
-            threshold = best - tau(i, values, known, best)
+            threshold = best[..., None] - per_action(tau(i, values, known, best), values)
         # The best action stays whatever tau is: inf - inf would else empty the set.
-        keep = known & ((values >= threshold[..., None]) | (values == best[..., None]))
+        keep = known & ((values >= threshold) | (values == best[..., None]))
         allowed = xp.where(some[..., None], keep, allowed)
         sets.append(allowed)
         bests.append(xp.where(some, best, xp.nan))
     return Levels(xp.stack(sets, axis=-2), xp.stack(bests, axis=-1))
+
+
+def per_action(tau: Arr, values: Float[Arr, "*batch A"]) -> Arr:
+    """A slack that may be one for a state, in the shape of the actions' values."""
+    return tau[..., None] if 0 < np.ndim(tau) < values.ndim else tau
+
+
+def gives_way(num_objectives: int) -> Float[np.ndarray, " M"]:
+    """1 for every objective that another one follows, 0 for the last: there is nothing to give way to."""
+    return np.where(np.arange(num_objectives) < num_objectives - 1, np.float32(1), np.float32(0))
 
 
 def admissible(q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr) -> Bool[Arr, "*batch A"]:
@@ -94,6 +105,25 @@ def epsilon_greedy(
     return (1.0 - epsilon) * uniform(admissible(q, slack)) + epsilon / q.shape[-1]
 
 
+def best_of(q: Float[Arr, "*batch M A"], walk: Levels) -> Bool[Arr, "*batch M A"]:
+    """The best actions of each objective in what the more important ones left: what would be played if the order ended
+    with it. Where no value is a number, all that is left."""
+    xp = q.__array_namespace__()
+    left = walk.sets[..., :-1, :]
+    best = left & (q == walk.best[..., None])
+    return xp.where(xp.any(best, axis=-1, keepdims=True), best, left)
+
+
+def prefix_greedy(
+    q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr, epsilon: Arr | float
+) -> Float[Arr, "*batch A"]:
+    """Epsilon-greedy that explores within every prefix of the order: with `epsilon` one of `D_0 .. D_{M-1}` is drawn,
+    else `D_M`, and in it any action."""
+    xp = q.__array_namespace__()
+    each = uniform(levels(q, slack).sets)
+    return (1.0 - epsilon) * each[..., -1, :] + epsilon * xp.mean(each[..., :-1, :], axis=-2)
+
+
 def softmax(
     q: Float[Arr, "*batch M A"], slack: Slack | Sequence[float] | Arr, temperature: Arr | float
 ) -> Float[Arr, "*batch A"]:
@@ -122,12 +152,25 @@ class Gap(NamedTuple):
     """The first objective (0-based) that falls short by more than its tolerance; None: optimal within tolerance."""
 
 
-def gap(achieved: Float[Arr, " M"], best: Float[Arr, " M"], tolerance: Sequence[float] | Arr) -> Gap:
+def enough(returns: Float[Arr, "*batch M"], limits: Float[Arr, " M"] | None) -> Float[Arr, "*batch M"]:
+    """What returns count for: an objective with a limit counts only up to it. NaN stays NaN."""
+    if limits is None:
+        return returns
+    return returns.__array_namespace__().minimum(returns, limits)
+
+
+def gap(
+    achieved: Float[Arr, " M"],
+    best: Float[Arr, " M"],
+    tolerance: Sequence[float] | Arr,
+    limits: Float[Arr, " M"] | None = None,
+) -> Gap:
     """Distance to the optimum, objective by objective, and the first one where the tolerance does not cover it.
 
-    Shortfalls beneath that level say little: what is gained there was bought with a more important objective.
+    Shortfalls beneath that level say little: what is gained there was bought with a more important objective. `limits`
+    are the returns that are enough, infinite where more is always better.
     """
-    shortfall = best - achieved
+    shortfall = enough(best, limits) - enough(achieved, limits)
     exceeded = [i for i in range(len(shortfall)) if not shortfall[i] <= tolerance[i]]
     return Gap(shortfall, exceeded[0] if exceeded else None)
 
@@ -142,10 +185,17 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    first: Float[Arr, " M"] | Sequence[float], second: Float[Arr, " M"] | Sequence[float], tolerance: Sequence[float]
+    first: Float[Arr, " M"] | Sequence[float],
+    second: Float[Arr, " M"] | Sequence[float],
+    tolerance: Sequence[float],
+    limits: Float[Arr, " M"] | None = None,
 ) -> Comparison:
-    """Walk the objectives; the first difference larger than its tolerance decides. NaN loses to any number."""
-    for i, (a, b, tau) in enumerate(zip(first, second, tolerance, strict=True)):
+    """Walk the objectives; the first difference larger than its tolerance decides. NaN loses to any number.
+
+    Beyond its limit an objective makes no difference.
+    """
+    pair = (enough(np.asarray(one, float), limits) for one in (first, second))
+    for i, (a, b, tau) in enumerate(zip(*pair, tolerance, strict=True)):
         if a == b or (a != a and b != b):
             continue
         if a - b > tau or b != b:
@@ -153,3 +203,62 @@ def compare(
         if b - a > tau or a != a:
             return Comparison(-1, i)
     return Comparison(0, None)
+
+
+def choose(
+    returns: Float[np.ndarray, "candidates episodes views M"],
+    slack: Float[np.ndarray, " M"],
+    limits: Float[np.ndarray, " M"] | None = None,
+    *,
+    standard_errors: float = 2.0,
+) -> int:
+    """The lexicographically best of several policies that played the same episodes, as far as can be told.
+
+    The first is chosen unless another one beats it: by so many standard errors of the mean difference, episode by
+    episode, in the first objective in which the two differ that much; a more important objective may lose its slack.
+    Then those that come after it are compared with the new one. Returns have several views (discounted and
+    undiscounted); the slack is granted on the first, and the others count where there is none. Mean returns count up to
+    the `limits`, whatever the view.
+    """
+    chosen, means = 0, enough(returns.mean(axis=1), limits)
+    for challenger in range(1, len(returns)):
+        gain = returns[challenger] - returns[chosen]
+        error = gain.std(axis=0, ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.zeros(gain.shape[1:])
+        margin = standard_errors * error
+        judged = np.stack([np.ones_like(slack, bool), *[slack == 0] * (gain.shape[1] - 1)])
+        difference = means[challenger] - means[chosen]
+        better = ((difference > margin + slack) & judged).any(axis=0)
+        worse = ((difference < -margin - slack) & judged).any(axis=0)
+        decided = np.flatnonzero(better | worse)
+        if len(decided) and not worse[decided[0]]:
+            chosen = challenger
+    return chosen
+
+
+class Estimate(NamedTuple):
+    """Returns of a policy that were measured."""
+
+    mean: Float[Arr, " M"]
+    standard_error: Float[Arr, " M"]
+
+
+def beats(
+    challenger: Estimate,
+    incumbent: Estimate,
+    slack: Float[Arr, " M"] | Sequence[float],
+    *,
+    standard_errors: float = 2.0,
+) -> Bool[Arr, ""]:
+    """Is the challenger better, lexicographically and with confidence?
+
+    The first objective decides in which the two differ by more than its slack and so many standard errors of their
+    difference. Where none does, the incumbent stays. NaN is worse than any number, and equal to itself.
+    """
+    xp = challenger.mean.__array_namespace__()
+    error = xp.sqrt(challenger.standard_error**2 + incumbent.standard_error**2)
+    margin = xp.asarray(slack) + standard_errors * error
+    lost, unknown = xp.isnan(challenger.mean), xp.isnan(incumbent.mean)
+    gain = xp.where(lost & unknown, 0.0, challenger.mean - incumbent.mean)
+    better, worse = (gain > margin) | (unknown & ~lost), (-gain > margin) | (lost & ~unknown)
+    undecided_before = xp.cumsum(xp.asarray(better | worse, dtype=int), axis=-1) <= 1
+    return xp.any(better & undecided_before, axis=-1)

@@ -31,6 +31,10 @@ class MOMDP:
     terminal: Bool[np.ndarray, " S"]
     signals: tuple[str, ...]
     """Names of the signals; after `ordered(...)` those of the objectives, the most important first."""
+    action_mask: Bool[np.ndarray, "S A"]
+    """Which actions there are in each state; all of them in a terminal one."""
+    rewards_rest: Float[np.ndarray, "M S A"] | None = None
+    """What `rewards` lose by rounding; None where they are expectations over `outcome_rewards`, rounded."""
 
     @staticmethod
     def from_arrays(
@@ -41,6 +45,7 @@ class MOMDP:
         initial: Any = None,
         terminal: Sequence[int] | Bool[np.ndarray, " S"] | None = None,
         signals: Sequence[str] | None = None,
+        action_mask: Any = None,
     ) -> "MOMDP":
         """A finite MOMDP from its arrays.
 
@@ -51,23 +56,33 @@ class MOMDP:
             initial: distribution of the first state; uniform over the non-terminal states if not given.
             terminal: states that end the task, as indices or as a mask; what happens in them is ignored.
             signals: their names; `signal_1 ..` if not given.
+            action_mask: `[S, A]`, which actions there are in each state; all of them if not given. What `transitions`
+                and `rewards` say of other actions is ignored.
         """
-        matrix, n_states, n_actions = _matrix(transitions)
+        matrix, num_states, num_actions = _matrix(transitions)
         rewards = np.asarray(rewards, float)
         if rewards.ndim not in (3, 4) or rewards.shape[1:] not in (
-            (n_states, n_actions),
-            (n_states, n_actions, n_states),
+            (num_states, num_actions),
+            (num_states, num_actions, num_states),
         ):
             raise InputError(
-                f"The rewards have shape {rewards.shape}; for {n_states} states and {n_actions} actions they need "
-                f"[M, {n_states}, {n_actions}] or [M, {n_states}, {n_actions}, {n_states}]."
+                f"The rewards have shape {rewards.shape}; for {num_states} states and {num_actions} actions they need "
+                f"[M, {num_states}, {num_actions}] or [M, {num_states}, {num_actions}, {num_states}]."
             )
+        mask = _mask(action_mask, num_states, num_actions)
+        rewards = np.where(mask if rewards.ndim == 3 else mask[:, :, None], rewards, 0.0)
         if not np.isfinite(rewards).all():
             raise InputError("The rewards contain NaN or infinity; every theorem needs bounded ones: clean them first.")
-        rows = np.repeat(np.arange(n_states * n_actions), np.diff(matrix.indptr))
-        flat = rewards.reshape(len(rewards), n_states * n_actions, *rewards.shape[3:])
+        rows = np.repeat(np.arange(num_states * num_actions), np.diff(matrix.indptr))
+        flat = rewards.reshape(len(rewards), num_states * num_actions, *rewards.shape[3:])
         outcome = flat[:, rows, matrix.indices].T if rewards.ndim == 4 else flat[:, rows].T
-        return from_outcomes(matrix, outcome, n_actions, gamma, initial=initial, terminal=terminal, signals=signals)
+        found = from_outcomes(
+            matrix, outcome, num_actions, gamma, initial=initial, terminal=terminal, signals=signals, action_mask=mask
+        )
+        if rewards.ndim == 4:
+            return found
+        given = np.where(found.terminal[:, None], 0.0, rewards)
+        return dataclasses.replace(found, rewards=given, rewards_rest=np.zeros_like(given))
 
     @staticmethod
     def random(
@@ -119,15 +134,15 @@ class MOMDP:
         )
 
     @property
-    def n_states(self) -> int:
+    def num_states(self) -> int:
         return self.rewards.shape[1]
 
     @property
-    def n_actions(self) -> int:
+    def num_actions(self) -> int:
         return self.rewards.shape[2]
 
     @property
-    def n_objectives(self) -> int:
+    def num_objectives(self) -> int:
         return self.rewards.shape[0]
 
     @property
@@ -144,6 +159,7 @@ class MOMDP:
             self,
             rewards=self.rewards[columns] * signs[:, None, None],
             outcome_rewards=self.outcome_rewards[:, columns] * signs,
+            rewards_rest=None if self.rewards_rest is None else self.rewards_rest[columns] * signs[:, None, None],
             gamma=self.gamma[columns],
             signals=order.names,
         )
@@ -151,16 +167,17 @@ class MOMDP:
     def chain(self, policy: Float[np.ndarray, "S A"]) -> tuple[Any, Float[np.ndarray, "M S"]]:
         """The Markov chain a policy makes: its transition matrix `[S, S]` (terminal rows empty) and its rewards."""
         weights = np.where(self.terminal[:, None], 0.0, policy)
-        rows = np.repeat(np.arange(self.n_states), self.n_actions)
+        rows = np.repeat(np.arange(self.num_states), self.num_actions)
         mixer = sp.csr_array(
-            (weights.ravel(), (rows, np.arange(weights.size))), shape=(self.n_states, self.n_states * self.n_actions)
+            (weights.ravel(), (rows, np.arange(weights.size))),
+            shape=(self.num_states, self.num_states * self.num_actions),
         )
         return mixer @ self.transitions, np.einsum("sa,msa->ms", weights, self.rewards)
 
     def backup(self, values: Float[np.ndarray, " S"], objective: int) -> Float[np.ndarray, "S A"]:
         """`q(s, a) = r(s, a) + gamma E[values(s')]` for one objective; terminal states are worth 0."""
         ahead = self.transitions @ np.where(self.terminal, 0.0, values)
-        q = self.rewards[objective] + self.gamma[objective] * ahead.reshape(self.n_states, self.n_actions)
+        q = self.rewards[objective] + self.gamma[objective] * ahead.reshape(self.num_states, self.num_actions)
         return np.where(self.terminal[:, None], 0.0, q)
 
     def never_ending(self) -> Bool[np.ndarray, " S"]:
@@ -168,8 +185,8 @@ class MOMDP:
         inside = ~self.terminal
         support = self.transitions.astype(bool).astype(float)
         while True:
-            leaves = (support @ (~inside).astype(float)).reshape(self.n_states, self.n_actions) > 0
-            smaller = inside & ~leaves.all(axis=1)
+            leaves = (support @ (~inside).astype(float)).reshape(self.num_states, self.num_actions) > 0
+            smaller = inside & (~leaves & self.action_mask).any(axis=1)
             if (smaller == inside).all():
                 return inside
             inside = smaller
@@ -178,51 +195,92 @@ class MOMDP:
 def from_outcomes(
     matrix: Any,
     outcome_rewards: Float[np.ndarray, "nonzeros M"],
-    n_actions: int,
+    num_actions: int,
     gamma: float | int | Sequence[float] | Float[np.ndarray, " M"],
     *,
     initial: Any = None,
     terminal: Any = None,
     signals: Sequence[str] | None = None,
+    action_mask: Any = None,
 ) -> MOMDP:
     """A MOMDP from a CSR matrix `[S * A, S]` and the signals of each of its stored entries: nothing dense is made."""
-    n_states, n_objectives = matrix.shape[1], outcome_rewards.shape[1]
-    if n_objectives == 0:
+    num_states, num_objectives = matrix.shape[1], outcome_rewards.shape[1]
+    if num_objectives == 0:
         raise InputError("The rewards have no signal; at least one is needed.")
-    ended = _terminal(terminal, n_states)
-    _check_rows(matrix, n_actions, ended)
+    ended = _terminal(terminal, num_states)
+    mask = _mask(action_mask, num_states, num_actions)
+    if (none := np.flatnonzero(~mask.any(axis=1) & ~ended)).size:
+        raise InputError(
+            f"The action mask leaves no action in state {none[0]}; a state that is not terminal needs one."
+        )
+    _check_rows(matrix, num_actions, ~(mask & ~ended[:, None]).ravel())
+    matrix, outcome_rewards = _without_masked(matrix, outcome_rewards, mask)
+    matrix = _normalized(matrix)
     weights = [
         sp.csr_array((matrix.data * column, matrix.indices, matrix.indptr), shape=matrix.shape)
         for column in outcome_rewards.T
     ]
-    expected = np.stack([np.asarray(weight.sum(axis=1)).reshape(n_states, n_actions) for weight in weights])
-    names = tuple(signals) if signals is not None else tuple(f"signal_{i + 1}" for i in range(n_objectives))
-    if len(names) != n_objectives or len(set(names)) != len(names):
+    expected = np.stack([np.asarray(weight.sum(axis=1)).reshape(num_states, num_actions) for weight in weights])
+    names = tuple(signals) if signals is not None else tuple(f"signal_{i + 1}" for i in range(num_objectives))
+    if len(names) != num_objectives or len(set(names)) != len(names):
         raise InputError(
-            f"The signals are named {names}; {n_objectives} different names are needed, one for each of them."
+            f"The signals are named {names}; {num_objectives} different names are needed, one for each of them."
         )
     return MOMDP(
         transitions=matrix,
-        rewards=np.where(ended[:, None], 0.0, expected),
+        rewards=np.where(mask & ~ended[:, None], expected, 0.0),
         outcome_rewards=np.asarray(outcome_rewards, float),
-        gamma=_gamma(gamma, n_objectives),
+        gamma=_gamma(gamma, num_objectives),
         initial=_initial(initial, ended),
         terminal=ended,
         signals=names,
+        action_mask=mask | ended[:, None],
     )
 
 
+def _mask(action_mask: Any, num_states: int, num_actions: int) -> Bool[np.ndarray, "S A"]:
+    if action_mask is None:
+        return np.ones((num_states, num_actions), bool)
+    given = np.asarray(action_mask)
+    if given.shape != (num_states, num_actions) or not np.isin(given, (0, 1)).all():
+        raise InputError(
+            f"The action mask has shape {given.shape}; it needs {(num_states, num_actions)}, true or 1 where there is "
+            "the action and false or 0 where not."
+        )
+    return given.astype(bool)
+
+
+def _normalized(matrix: Any) -> Any:
+    """Rows that sum to 1 but for a few roundings, which is where they stay as they are."""
+    totals, counts = np.asarray(matrix.sum(axis=1)).ravel(), np.diff(matrix.indptr)
+    off = (np.abs(totals - 1) > np.finfo(float).eps * counts) & (totals > 0)
+    if not off.any():
+        return matrix
+    data = matrix.data / np.repeat(np.where(off, totals, 1.0), counts)
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _without_masked(matrix: Any, outcome_rewards: Any, mask: Bool[np.ndarray, "S A"]) -> tuple[Any, Any]:
+    """The same without the rows of actions that there are not."""
+    if mask.all():
+        return matrix, outcome_rewards
+    lengths = np.where(mask.ravel(), np.diff(matrix.indptr), 0)
+    kept = np.repeat(mask.ravel(), np.diff(matrix.indptr))
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    return sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape), outcome_rewards[kept]
+
+
 def _successors(
-    rng: np.random.Generator, n_rows: int, n_states: int, n_successors: int | None
+    rng: np.random.Generator, n_rows: int, num_states: int, num_successors: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the possible transitions: a random density for each row, or as many successors for all."""
-    if n_successors is None:
-        mask = rng.random((n_rows, n_states)) < rng.random((n_rows, 1))
-        mask[np.arange(n_rows), rng.integers(n_states, size=n_rows)] = True
+    if num_successors is None:
+        mask = rng.random((n_rows, num_states)) < rng.random((n_rows, 1))
+        mask[np.arange(n_rows), rng.integers(num_states, size=n_rows)] = True
         rows, columns = np.nonzero(mask)
         return rows, columns
-    each = min(n_successors, n_states)
-    return np.repeat(np.arange(n_rows), each), np.concatenate([_sample(rng, n_states, each) for _ in range(n_rows)])
+    each = min(num_successors, num_states)
+    return np.repeat(np.arange(n_rows), each), np.concatenate([_sample(rng, num_states, each) for _ in range(n_rows)])
 
 
 def _sample(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
@@ -266,27 +324,27 @@ def _with_exit(rows: Any, columns: Any, probabilities: Any, rewards: Any, states
 
 def _matrix(transitions: Any) -> tuple[Any, int, int]:
     if sp.issparse(transitions):
-        n_rows, n_states = transitions.shape
-        if n_rows == 0 or n_rows % n_states:
+        n_rows, num_states = transitions.shape
+        if n_rows == 0 or n_rows % num_states:
             raise InputError(
                 f"The sparse transitions have shape {transitions.shape}; they need a row for each state and action, "
                 "[S * A, S]."
             )
-        return sp.csr_array(transitions), n_states, n_rows // n_states
+        return sp.csr_array(transitions), num_states, n_rows // num_states
     dense = np.asarray(transitions, float)
     if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
         raise InputError(f"The transitions have shape {dense.shape}; they need [S, A, S]: state, action, successor.")
     return sp.csr_array(dense.reshape(-1, dense.shape[2])), dense.shape[0], dense.shape[1]
 
 
-def _check_rows(matrix: Any, n_actions: int, terminal: Bool[np.ndarray, " S"]) -> None:
+def _check_rows(matrix: Any, num_actions: int, ignored: Bool[np.ndarray, " rows"]) -> None:
     totals = np.asarray(matrix.sum(axis=1)).ravel()
     lowest = np.full(len(totals), np.inf)
     with np.errstate(invalid="ignore"):
         np.minimum.at(lowest, np.repeat(np.arange(len(totals)), np.diff(matrix.indptr)), matrix.data)
-    wrong = np.flatnonzero((~(np.abs(totals - 1) <= 1e-6) | ~(lowest >= 0)) & ~np.repeat(terminal, n_actions))
+    wrong = np.flatnonzero((~(np.abs(totals - 1) <= 1e-6) | ~(lowest >= 0)) & ~ignored)
     if len(wrong):
-        state, action = divmod(int(wrong[0]), n_actions)
+        state, action = divmod(int(wrong[0]), num_actions)
         more = f" (and {len(wrong) - 1} more rows)" if len(wrong) > 1 else ""
         fault = f"sum to {totals[wrong[0]]:g}" if lowest[wrong[0]] >= 0 else f"contain {lowest[wrong[0]]:g}"
         raise InputError(
@@ -295,29 +353,32 @@ def _check_rows(matrix: Any, n_actions: int, terminal: Bool[np.ndarray, " S"]) -
         )
 
 
-def _gamma(gamma: Any, n_objectives: int) -> Float[np.ndarray, " M"]:
-    each = np.asarray(gamma, float)
-    if each.ndim > 1 or (each.ndim == 1 and len(each) != n_objectives):
+def _gamma(gamma: Any, num_objectives: int) -> Float[np.ndarray, " M"]:
+    try:
+        each = np.asarray(gamma, float)
+    except (TypeError, ValueError):
+        raise InputError(f"Gamma is {gamma!r}; give one number, or one for each objective.") from None
+    if each.ndim > 1 or (each.ndim == 1 and len(each) != num_objectives):
         raise InputError(
-            f"Gamma has shape {each.shape}; give one number, or one for each of {n_objectives} objectives."
+            f"Gamma has shape {each.shape}; give one number, or one for each of {num_objectives} objectives."
         )
     if not ((each >= 0) & (each <= 1)).all():
         raise InputError(f"Gamma is {gamma}; a discount lies in [0, 1].")
-    return np.broadcast_to(each, (n_objectives,)).copy()
+    return np.broadcast_to(each, (num_objectives,)).copy()
 
 
-def _terminal(terminal: Any, n_states: int) -> Bool[np.ndarray, " S"]:
+def _terminal(terminal: Any, num_states: int) -> Bool[np.ndarray, " S"]:
     if terminal is None:
-        return np.zeros(n_states, bool)
+        return np.zeros(num_states, bool)
     given = np.asarray(terminal)
-    if given.dtype == bool and given.shape == (n_states,):
+    if given.dtype == bool and given.shape == (num_states,):
         return given.copy()
     whole = given.size == 0 or np.issubdtype(given.dtype, np.integer)
-    if not whole or given.ndim != 1 or (given.size and not (0 <= given.min() <= given.max() < n_states)):
+    if not whole or given.ndim != 1 or (given.size and not (0 <= given.min() <= given.max() < num_states)):
         raise InputError(
-            f"The terminal states {terminal} should be indices below {n_states}, or a mask of that length."
+            f"The terminal states {terminal} should be indices below {num_states}, or a mask of that length."
         )
-    mask = np.zeros(n_states, bool)
+    mask = np.zeros(num_states, bool)
     mask[given.astype(int)] = True
     return mask
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import equinox as eqx
 import jax
@@ -14,13 +14,15 @@ from lexrl import optimizers
 from lexrl.distributions import Categorical, Distribution, Normal, Squashed
 from lexrl.errors import InputError
 from lexrl.optimizers import Optimizer, OptState, as_optimizer, find_function
-from lexrl.perceptrons import MLP, Activation, Space, mlp, require_layers
+from lexrl.perceptrons import MLP, Activation, Normalizer, Space, mlp, require_layers
 from lexrl.reprs import short_repr
+from lexrl.set_encoders import Mode, SetEncoder
 from lexrl.types import Box, Discrete, Spec
 
-Builder = Callable[[Array, Spec], eqx.Module]
+Builder = Callable[[Array, Spec], eqx.Module] | SetEncoder
 """Builds a module of your own from a random key and the spec. The module is called with *one* observation (a float
-array of the observation's shape, or an integer) and returns one array; batches are handled by `jax.vmap`."""
+array of the observation's shape, or an integer) and returns one array; batches are handled by `jax.vmap`. Or a network
+for sets, `lexrl.SetEncoder`."""
 
 
 Features = Callable[[Array], Array]
@@ -48,7 +50,10 @@ Network = MLP | CustomNetwork
 
 def build_network(build: Builder, key: Array, spec: Spec, output_shape: tuple[int, ...], what: str) -> CustomNetwork:
     """The user's module, after checking what it returns; `what` is its name in errors, as in `actor`."""
-    module = build(key, spec)
+    try:
+        module = build.build(key, spec, output_shape) if isinstance(build, SetEncoder) else build(key, spec)
+    except TypeError as error:
+        raise InputError(f"The function for the {what} cannot be called with a key and a spec ({error}).") from error
     if not isinstance(module, eqx.Module) or not callable(module):
         raise InputError(f"The function for the {what} returned {module!r}; it must return a callable eqx.Module.")
     parameters, structure = eqx.partition(module, eqx.is_inexact_array)
@@ -65,9 +70,11 @@ def build_network(build: Builder, key: Array, spec: Spec, output_shape: tuple[in
 
 
 def as_builder(given: Any) -> Any:
-    """Text is the place of a function, as in `my_package.nets:build`."""
+    """A string is the mode of a set encoder, or names a function, as in `my_package.nets:build`."""
+    if given in get_args(Mode):
+        return SetEncoder(given)
     found = find_function(given) if isinstance(given, str) else given
-    if found is not None and not callable(found):
+    if found is not None and not isinstance(found, SetEncoder) and not callable(found):
         raise InputError(f"A network is given as a function (key, spec) -> eqx.Module, not as {found!r}.")
     return found
 
@@ -102,6 +109,19 @@ class Actor(eqx.Module):
             return normal
         return Squashed(normal, *(jnp.full(out.shape, end) for end in self.bounds))
 
+    def soften(self, factor: float) -> "Actor":
+        """A policy closer to uniform: logits are divided by the factor, standard deviations multiplied by it. The
+        logits of a network that is no MLP stay as they are."""
+        if self.log_std is not None:
+            return eqx.tree_at(lambda actor: actor.log_std, self, self.log_std + math.log(factor))
+        if not isinstance(self.net, MLP):
+            return self
+        *hidden, last = self.net.weights
+        biases = (*self.net.biases[:-1], self.net.biases[-1] / factor) if self.net.biases else ()
+        return eqx.tree_at(
+            lambda actor: (actor.net.weights, actor.net.biases), self, ((*hidden, last / factor), biases)
+        )  # fmt: skip
+
 
 class Networks(eqx.Module):
     """Actor and critic, two separate networks, and how they are trained."""
@@ -113,6 +133,9 @@ class Networks(eqx.Module):
     activation: Activation = eqx.field(static=True, default="tanh")
     use_bias: bool = eqx.field(static=True, default=True)
     """Networks with biases; without hidden layers and biases they are tables on discrete observations."""
+    normalize_observations: bool = eqx.field(static=True, default=True)
+    """Subtract the mean of all observations so far and divide by their standard deviation. Not where observations are
+    discrete, and not for networks of your own or features of the critic's."""
     critic_features: Features | None = eqx.field(static=True, default=None)
     """A function of the observation that the critic sees instead of it."""
     squash_output: bool = eqx.field(static=True, default=False)
@@ -120,9 +143,11 @@ class Networks(eqx.Module):
     init_std: float = 0.6
     """Initial standard deviation of continuous actions."""
     actor: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
-    """A function (key, spec) -> eqx.Module that builds the actor's network: logits, or means of continuous actions."""
+    """A function (key, spec) -> eqx.Module that builds the actor's network: logits, or means of continuous actions;
+    'attention' or 'pooling' for observations of rows x features."""
     critic: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
-    """A function (key, spec) -> eqx.Module that builds the critic: one value per objective."""
+    """A function (key, spec) -> eqx.Module that builds the critic: one value per objective; 'attention' or 'pooling'
+    for observations of rows x features."""
     optimizer: Optimizer = eqx.field(static=True, converter=as_optimizer, default="adam")
     """'adam', 'sgd' (as the theorems require), or an optax optimizer such as optax.adamw."""
     max_grad_norm: float = 0.5
@@ -159,7 +184,7 @@ class Networks(eqx.Module):
         if self.critic is not None:
             return build_network(self.critic, key, seen, output_shape, "critic")
         sizes = self.hidden_sizes if self.critic_hidden_sizes is None else self.critic_hidden_sizes
-        return self._mlp(key, seen.observation_space, output_shape, sizes, 0.1)
+        return self._mlp(key, seen.observation_space, output_shape, sizes, 0.1, plain=self.critic_features is not None)
 
     def feature_space(self, space: Space) -> Space:
         """The space of what the critic sees of an observation."""
@@ -174,13 +199,43 @@ class Networks(eqx.Module):
     def gradient_step(
         self, parameters: Any, gradient: Any, opt_state: OptState, learning_rate: Any
     ) -> tuple[Any, OptState]:
-        """The parameters after a step down the gradient."""
-        return optimizers.step(self.optimizer, self.max_grad_norm, parameters, gradient, opt_state, learning_rate)
-
-    def _mlp(self, key: Array, space: Space, shape: tuple[int, ...], sizes: Sequence[int], output_scale: float) -> MLP:
-        return mlp(
-            key, space, shape, sizes, activation=self.activation, use_bias=self.use_bias, output_scale=output_scale
+        """The parameters after a step down the gradient. An optimizer may move what has none, as weight decay does; so
+        normalizers are put back."""
+        moved, opt_state = optimizers.step(
+            self.optimizer, self.max_grad_norm, parameters, gradient, opt_state, learning_rate
         )
+        return with_normalizers(moved, normalizers(parameters)), opt_state
+
+    def _mlp(
+        self,
+        key: Array,
+        space: Space,
+        shape: tuple[int, ...],
+        sizes: Sequence[int],
+        output_scale: float,
+        plain: bool = False,
+    ) -> MLP:
+        return mlp(
+            key,
+            space,
+            shape,
+            sizes,
+            activation=self.activation,
+            use_bias=self.use_bias,
+            output_scale=output_scale,
+            normalize_observations=self.normalize_observations and not plain,
+        )
+
+
+def normalizers(network: Any) -> list[Normalizer]:
+    """All that are in an actor or critic."""
+    leaves = jax.tree.leaves(network, is_leaf=lambda part: isinstance(part, Normalizer))
+    return [part for part in leaves if isinstance(part, Normalizer)]
+
+
+def with_normalizers(network: Any, replacements: list[Normalizer]) -> Any:
+    """The actor or critic with others in their place."""
+    return eqx.tree_at(normalizers, network, replacements) if replacements else network
 
 
 def minibatches(key: Array, size: int, epochs: int, parts: int) -> Array:

@@ -25,7 +25,7 @@ OPTIMIZERS: dict[str, Callable[[Any], optax.GradientTransformation]] = {
 
 
 def as_optimizer(given: Any) -> Any:
-    """Text is a name, or the place of a function, as in `optax:adamw`."""
+    """A string is the name of an optimizer, or names a function, as in `optax:adamw`."""
     if isinstance(given, str) and given not in OPTIMIZERS and ":" in given:
         given = find_function(given)
     if given in OPTIMIZERS if isinstance(given, str) else callable(given) or _is_transformation(given):
@@ -77,7 +77,13 @@ def _transformation(optimizer: Optimizer, learning_rate: Any) -> Any:
     if isinstance(optimizer, optax.GradientTransformation):
         return optimizer
     build = OPTIMIZERS[optimizer] if isinstance(optimizer, str) else optimizer
-    return build(learning_rate)
+    try:
+        built = build(learning_rate)
+    except TypeError as error:
+        raise InputError(f"The optimizer {optimizer!r} cannot be called with a learning rate ({error}).") from error
+    if not _is_transformation(built):
+        raise InputError(f"The optimizer {optimizer!r} returned {built!r}; it must return an Optax transformation.")
+    return built
 
 
 def _is_transformation(given: Any) -> bool:

@@ -31,6 +31,28 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 Space = Discrete | Box
 
 
+class Normalizer(eqx.Module):
+    """Mean and variance of each number of the observations so far; what is beyond ten standard deviations is clipped.
+
+    Not a parameter: no gradient reaches it.
+    """
+
+    mean: Float[Array, " features"]
+    variance: Float[Array, " features"]
+
+    def __call__(self, x: Float[Array, "*batch features"]) -> Float[Array, "*batch features"]:
+        mean, variance = jax.lax.stop_gradient((self.mean, self.variance))
+        return jnp.clip((x - mean) * jax.lax.rsqrt(variance + 1e-8), -10.0, 10.0)
+
+    def update(self, obs: Array, share: Array) -> "Normalizer":
+        """With observations that are a `share` of all so far."""
+        rows = obs.reshape(-1, self.mean.shape[0])
+        mean, variance = rows.mean(axis=0), rows.var(axis=0)
+        gap = mean - self.mean
+        between = share * (1.0 - share) * gap**2
+        return Normalizer(self.mean + share * gap, self.variance + share * (variance - self.variance) + between)
+
+
 class MLP(eqx.Module):
     """A fully connected network from observations to arrays of a shape; every leaf is an array."""
 
@@ -41,13 +63,16 @@ class MLP(eqx.Module):
     input_shape: tuple[int, ...] | None = eqx.field(static=True)
     """Of one observation; None: it is discrete."""
     output_shape: tuple[int, ...] = eqx.field(static=True)
+    normalizer: Normalizer | None = None
+    """Of the observations; None: they are taken as they are."""
 
     def __call__(self, obs: Array) -> Float[Array, "..."]:
         if self.input_shape is None:
             x = jnp.asarray(self.weights[0])[obs]
         else:
             batch = obs.shape[: obs.ndim - len(self.input_shape)]
-            x = obs.reshape(*batch, math.prod(self.input_shape)) @ self.weights[0]
+            flat = obs.reshape(*batch, math.prod(self.input_shape))
+            x = (flat if self.normalizer is None else self.normalizer(flat)) @ self.weights[0]
         activation = ACTIVATIONS[self.activation]
         for i in range(len(self.weights)):
             if i > 0:
@@ -66,6 +91,7 @@ def mlp(
     activation: Activation = "tanh",
     use_bias: bool = True,
     output_scale: float | Array = 1.0,
+    normalize_observations: bool = False,
 ) -> MLP:
     """A new network: weights normal with variance 1 / inputs, biases 0; `output_scale` multiplies the last weights.
 
@@ -82,7 +108,9 @@ def mlp(
         scale = std * (output_scale if i == len(sizes) - 2 else 1.0)
         weights.append(scale * jax.random.normal(keys[i], (fan_in, fan_out)))
     biases = tuple(jnp.zeros(size) for size in sizes[1:]) if use_bias else ()
-    return MLP(tuple(weights), biases, activation, None if discrete else observation_space.shape, output_shape)
+    normalizer = Normalizer(jnp.zeros(inputs), jnp.ones(inputs)) if normalize_observations and not discrete else None
+    shape = None if discrete else observation_space.shape
+    return MLP(tuple(weights), biases, activation, shape, output_shape, normalizer)
 
 
 def require_layers(activation: str, *hidden_sizes: Sequence[int]) -> None:
@@ -90,5 +118,7 @@ def require_layers(activation: str, *hidden_sizes: Sequence[int]) -> None:
     if activation not in ACTIVATIONS:
         raise InputError(f"activation is {activation!r}; it must be one of {', '.join(map(repr, ACTIVATIONS))}.")
     for sizes in hidden_sizes:
-        if not all(size >= 1 for size in sizes):
+        if not isinstance(sizes, Sequence) or isinstance(sizes, str):
+            raise InputError(f"hidden_sizes is {sizes!r}; give one size for each layer, as in (64, 64).")
+        if not all(isinstance(size, int) and size >= 1 for size in sizes):
             raise InputError(f"hidden_sizes is {tuple(sizes)}; each size must be 1 or more, and () makes it linear.")

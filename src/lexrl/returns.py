@@ -30,9 +30,9 @@ def gae(
     gamma: Float[Array, " M"],
     gae_lambda: Float[Array, ""] | float,
 ) -> Float[Array, "T N M"]:
-    """Generalised advantages: `A_t = delta_t + gamma_i trace A_{t+1}`, where nothing is carried over an episode's end.
+    """Generalized advantage estimates: `A_t = delta_t + gamma_i lambda A_{t+1}`, cut at the end of an episode.
 
-    With `trace = 0` these are the TD errors themselves, with 1 the returns' distance to the value.
+    With `lambda = 0` these are the TD errors themselves, with 1 the distance from the value to the return.
     """
 
     def back(later: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -59,6 +59,8 @@ class EpisodeStats(NamedTuple):
 
     first: Bool[Array, "T N"]
     """An episode began here."""
+    ended: Bool[Array, "T N"]
+    """An episode, or a segment of one, ended here."""
     weight: Float[Array, "T N M"]
     """`gamma_i^t` at the t-th step of an episode."""
     earned: Float[Array, "T N M"]
@@ -81,16 +83,22 @@ def init_tracker(num_envs: int, num_objectives: int) -> EpisodeTracker:
 
 
 def track_episodes(
-    episode_tracker: EpisodeTracker, reward: Float[Array, "T N M"], last: Bool[Array, "T N"], gamma: Float[Array, " M"]
+    episode_tracker: EpisodeTracker,
+    reward: Float[Array, "T N M"],
+    last: Bool[Array, "T N"],
+    gamma: Float[Array, " M"],
+    max_length: Any = None,
 ) -> tuple[EpisodeTracker, EpisodeStats]:
-    """Follow the episodes through a rollout."""
+    """Follow the episodes through a rollout; those longer than `max_length` are cut into segments."""
 
     def step(episode_tracker: EpisodeTracker, now: tuple[Array, Array]) -> tuple[EpisodeTracker, tuple[Array, ...]]:
         paid, ended = now
         earned = episode_tracker.earned + episode_tracker.weight * paid
         age = episode_tracker.age + 1
+        ended = ended if max_length is None else ended | (age >= max_length)
         seen = (
             episode_tracker.age == 0,
+            ended,
             episode_tracker.weight,
             jnp.where(ended[:, None], earned, 0.0),
             jnp.where(ended, age, 0),
@@ -101,16 +109,22 @@ def track_episodes(
         )
         return following, seen
 
-    episode_tracker, (first, weight, earned, length) = jax.lax.scan(step, episode_tracker, (reward, last))
+    episode_tracker, (first, ended, weight, earned, length) = jax.lax.scan(step, episode_tracker, (reward, last))
     return episode_tracker, EpisodeStats(
         first=first,
+        ended=ended,
         weight=weight,
         earned=earned,
-        episodes=last.sum().astype(jnp.float32),
+        episodes=ended.sum().astype(jnp.float32),
         total=earned.sum(axis=(0, 1)),
         squares=(earned**2).sum(axis=(0, 1)),
         length=length.sum().astype(jnp.float32),
     )
+
+
+def judged_discount(gamma: Float[Array, " M"], limits: Float[Array, " M"] | float) -> Float[Array, " M"]:
+    """The discount of the returns that objectives are judged by: none where there is a limit on what users count."""
+    return jnp.where(jnp.isfinite(limits), 1.0, gamma)
 
 
 def share(episodes: Float[Array, ""], seen: Float[Array, ""], window: Any) -> Float[Array, ""]:

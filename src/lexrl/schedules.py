@@ -111,6 +111,9 @@ class OfRun(eqx.Module):
                 f"The fraction of the run is {self.fraction:g}; it must be above 0 and at most 1, which is 100%."
             )
 
+    def __str__(self) -> str:
+        return percent(self.fraction)
+
 
 class Linear(Schedule):
     """From `start` to `end` in a straight line over `steps` counts, then constant; by default over the whole run."""
@@ -150,6 +153,16 @@ class Linear(Schedule):
         if not isinstance(self.steps, OfRun):
             return f"{ends} in {shown(self.steps)}"
         return ends if self.steps.fraction == 1 else f"{ends} in {percent(self.steps.fraction)}"
+
+
+def as_length(given: Any) -> Any:
+    """A number of counts; text may also be a fraction of the run, as in `50%`."""
+    if not isinstance(given, str):
+        return given
+    number = re.fullmatch(rf"\s*({NUMBER})\s*(%?)\s*", given)
+    if number is None:
+        raise InputError(f"The length {given!r} cannot be read; write a number, or a fraction of the run as in '50%'.")
+    return OfRun(float(number[1]) / 100) if number[2] else float(number[1])
 
 
 def glie(scale: float = 1.0) -> Power:

@@ -1,8 +1,17 @@
-"""When an objective counts as converged, and the return it must keep from then on.
+"""One objective at a time, in order of importance; what an objective has reached by the end of its stage, it must keep.
 
-For every objective j the return `J_j` is estimated. Until the objective has converged, its threshold `k_j` follows the
-estimate; afterwards it only rises. Objectives converge in order of importance: an objective can neither converge nor
-raise its threshold while a more important one has not converged, or is below its own threshold.
+A run of U updates is divided into M stages, and stage s optimizes objective s. Every objective before it has a
+threshold `k_j`, taken from evidence: the highest lower bound `mean - 2 standard errors` of its returns in a block of
+the last quarter of its stage (a stage has 16 blocks) in which all more important objectives kept their thresholds. It
+rises if a later block of that kind shows a higher bound.
+
+An objective with a limit counts only up to it: its threshold is `min(evidence, limit)`, its stage ends once a block
+shows that the limit is reached, and from then on it leaves all that is beyond the limit to the others. Limits are about
+undiscounted returns, as users count them.
+
+Returns are judged discounted, as they are optimized, and undiscounted, as users count them: a discount must not hide a
+cost that comes late in an episode. All comparisons are in units of the returns themselves. Episodes that do not end are
+cut into segments an eighth of a stage long, so that there is something to judge.
 """
 
 from typing import Any, NamedTuple
@@ -12,177 +21,351 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
-from lexrl.backend import compute_once
+from lexrl import returns
+from lexrl.backend import reciprocal
 from lexrl.errors import InputError
 from lexrl.reprs import short_repr
-from lexrl.returns import EpisodeStats, share
-from lexrl.tolerance import Moment, Tolerances, slack
+from lexrl.returns import EpisodeTracker
+from lexrl.schedules import OfRun, as_length, require_nonnegative
+from lexrl.tolerance import Tolerances, of_returns
+from lexrl.units import counts
+
+NUM_BLOCKS = 16
+"""In a stage."""
+PATIENCE = 0.25
+"""How much of its stage an objective may stay silent."""
+MIN_EPISODES = 5
+"""Fewer are no evidence."""
+
+
+class Evidence(NamedTuple):
+    """Sums over episodes: of returns, discounted in row 0 and undiscounted in row 1, and of their squares. Returns are
+    counted from an origin, so that the variance of large ones is not lost in rounding."""
+
+    episodes: Float[Array, ""]
+    total: Float[Array, "2 M"]
+    squares: Float[Array, "2 M"]
+
+    def plus(self, other: "Evidence", keep: Array) -> "Evidence":
+        """With others added, after forgetting all but a share `keep`."""
+        return Evidence(*(keep * mine + new for mine, new in zip(self, other, strict=True)))
+
+    def mean(self) -> Float[Array, "2 M"]:
+        return self.total * reciprocal(self.episodes)
+
+    def variance(self) -> Float[Array, "2 M"]:
+        return jnp.maximum(self.squares * reciprocal(self.episodes) - self.mean() ** 2, 0.0)
+
+    def doubt(self) -> Float[Array, "2 M"]:
+        """Two standard errors of the mean."""
+        return 2.0 * jnp.sqrt(self.variance() * reciprocal(self.episodes))
 
 
 class State(NamedTuple):
-    """Statistics of every objective's return, and what follows from them."""
+    """Which objective is optimized, and what is known about the returns."""
 
-    mean: Float[Array, " M"]
-    """Mean return of the last `stats_window_size` episodes: the estimate of `J_j`."""
-    slow_mean: Float[Array, " M"]
-    """The same over four times as many episodes."""
-    variance: Float[Array, " M"]
-    """Variance of the return of an episode."""
-    num_episodes: Float[Array, ""]
-    num_stable: Float[Array, " M"]
-    """Episodes since the return last showed a trend."""
-    converged: Bool[Array, " M"]
-    threshold: Float[Array, " M"]
-    """`k_j`"""
-    num_updates: Int[Array, ""]
-
-
-class Sample(NamedTuple):
-    """New evidence of the returns, summed over episodes."""
-
-    num_episodes: Float[Array, ""]
-    total: Float[Array, " M"]
-    squares: Float[Array, " M"]
-    change: Float[Array, " M"] | float = 0.0
-    """How much the last gradient steps are predicted to have added to the returns."""
-    drift: float = 0.0
-    """The part of its tolerance by which an estimate may move within a window and still count as stable."""
+    stage: Int[Array, ""]
+    """From 0 on."""
+    begin: Float[Array, ""]
+    """Updates before the stage."""
+    episode_tracker: EpisodeTracker
+    origin: Float[Array, "2 M"]
+    """Mean returns of the first episodes that ended."""
+    recent: Evidence
+    """Of the last ten updates, or the last 100 episodes if that is longer."""
+    block: Evidence
+    """Since the block began."""
+    variance: Float[Array, "2 M"]
+    """Of an episode's return: the average of the variance of `recent` over all updates."""
+    threshold: Float[Array, "2 M"]
+    """`k_j`, from the origin; for the stage's objective and those after it, what the last stage left them."""
+    best: Float[Array, "2 M"]
+    """Lower bounds of the returns in the best block of the stage's last quarter."""
+    found: Bool[Array, ""]
+    """All more important objectives kept their thresholds in that block."""
+    at_limit: Bool[Array, " M"]
+    """The threshold is the objective's limit: more is of no use."""
 
 
 class Progress(NamedTuple):
-    """Where the objectives stand after an update: what the multipliers need to know."""
+    """Where the run stands after an update."""
 
-    converged: Bool[Array, " M"]
-    required: Float[Array, " M"]
-    """`k_j - tau_j`"""
-    return_estimate: Float[Array, " M"]
-    """`J_j`"""
-    scale: Float[Array, " M"]
-    """Standard deviation of the return of an episode, plus the tolerance."""
-    num_episodes: Float[Array, ""]
-    """Episodes that ended since the last update."""
-    stats_window_size: Any
-    num_updates: Int[Array, ""]
+    stage: Int[Array, ""]
+    fraction: Float[Array, ""]
+    """Of the stage that is over."""
+    violation: Float[Array, " M"]
+    """How far below `k_j - tau_j` the return is beyond doubt, in units of the doubt, at most 1; negative: how far
+    above. 0 for the stage's objective and those after it. At a limit, in units of the standard deviation."""
+    at_limit: Bool[Array, " M"]
+    """The threshold is the objective's limit."""
+    renewed: Float[Array, ""]
+    """How much of the recent evidence is of this update."""
+    time: Float[Array, ""]
+    """How much of the stage this update is."""
+    improved: Bool[Array, ""]
+    """The policy is the best of its stage so far."""
+    ended: Bool[Array, ""]
+    """The stage ends with this update."""
+    block: Int[Array, ""]
+    """The number of the block, from 0 on."""
+    block_ended: Bool[Array, ""]
+    """The block ends with this update."""
+    slack: Bool[Array, " M"]
+    """Which objectives may lose something to less important ones."""
+    returns: Float[Array, " M"]
+    """Mean discounted returns of the block, from the origin."""
+    threshold: Float[Array, " M"]
+    """`k_j - tau_j` for them."""
+    found: Bool[Array, ""]
+    """The stage has had a policy with which all more important objectives keep their thresholds."""
 
 
 class Stages(eqx.Module):
-    """Decides when objectives have converged."""
+    """Divides a run into one stage for each objective. With one objective there are no stages, and nothing applies."""
 
-    stats_window_size: float = 100.0
-    """Number of episodes that a return is averaged over."""
-    patience: float = 200.0
-    """An objective has converged once this many episodes showed no trend."""
-    sequential: bool = eqx.field(static=True, default=False)
-    """Optimize one objective at a time, in order of importance, instead of all at once."""
+    budget: float | OfRun = eqx.field(converter=as_length, default=OfRun(), metadata=counts("updates"))
+    """Updates of all stages together; a run that is continued extends its last stage."""
+    preview: float = 0.3
+    """Weight of the next objective at the beginning of a stage; it is 0 once the stage is 60 % over. The one after it
+    has the square of it, and so on."""
+    initial_ent_coef: float = 0.07
+    """Entropy coefficient of the first half of a stage, in units of the advantages: what an objective is indifferent to
+    must not be decided by accident, since the next ones will choose among it."""
+    final_ent_coef: float = 0.017
+    """Entropy coefficient at the end of a stage; in the last stage it is 0."""
+    slack_ent_coef: float = 1.0
+    """Entropy coefficient at the beginning of a stage that may use the slack of a more important objective: what that
+    objective has ruled out must be tried again. It falls to a fiftieth until the stage is 60 % over."""
+    initial_rate: float = 2.0
+    """What the learning rates of actor and critic are multiplied by at the beginning of a stage."""
+    final_rate: float = 0.05
+    """What the learning rate of the actor is multiplied by at the end of a stage; in between in a straight line."""
+    critic_final_rate: float = 0.1
+    """What the learning rate of the critic is multiplied by at the end of a stage."""
 
     __repr__ = short_repr
 
     def __check_init__(self):
-        for name, value, least in (("stats_window_size", self.stats_window_size, 1), ("patience", self.patience, 0)):
-            if isinstance(value, int | float) and not value >= least:
-                raise InputError(f"{name} is {value:g}; it must be {least} or more.")
+        names = (
+            "preview",
+            "initial_ent_coef",
+            "final_ent_coef",
+            "slack_ent_coef",
+            "initial_rate",
+            "final_rate",
+            "critic_final_rate",
+        )
+        for name in names:
+            require_nonnegative(f"the {name}", getattr(self, name))
 
-    def init(self, num_objectives: int) -> State:
-        zeros, never = jnp.zeros(num_objectives), jnp.zeros(num_objectives, bool)
-        return State(zeros, zeros, zeros, jnp.float32(0), zeros, never, zeros, jnp.int32(0))
+    def check(self, num_objectives: int) -> None:
+        """Raise an error if there are fewer updates than stages; traced budgets are not checked again."""
+        if isinstance(self.budget, int | float) and num_objectives > 1 and self.budget < num_objectives:
+            raise InputError(
+                f"The number of updates is {self.budget:g}, fewer than the {num_objectives} objectives, each of which "
+                "needs a stage of its own: train for more steps, or with fewer environments or steps per update."
+            )
 
-    def active(self, state: State) -> Bool[Array, " M"]:
-        """The objectives that are optimized now: all, or, one at a time, the first that has not converged."""
-        m = state.converged.shape[0]
-        if not self.sequential:
-            return jnp.ones(m, bool)
-        return jnp.arange(m) == jnp.minimum(state.converged.sum(), m - 1)
+    def init(self, num_objectives: int, num_envs: int) -> State:
+        zeros = jnp.zeros((2, num_objectives))
+        nothing = Evidence(jnp.float32(0), zeros, zeros)
+        return State(
+            stage=jnp.int32(0),
+            begin=jnp.float32(0),
+            episode_tracker=returns.init_tracker(num_envs, 2 * num_objectives),
+            origin=zeros,
+            recent=nothing,
+            block=nothing,
+            variance=zeros,
+            threshold=zeros,
+            best=zeros,
+            found=jnp.bool_(False),
+            at_limit=jnp.zeros(num_objectives, bool),
+        )
 
-    def unsatisfied(self, state: State, tolerance: Tolerances) -> Bool[Array, " M"]:
-        """Objectives that have not converged or are below `k_j - tau_j`; always the last one."""
-        below = state.mean < state.threshold - slack_at(tolerance, state.threshold, state.num_updates)
-        return (~state.converged | below).at[-1].set(True)
+    def fraction(self, state: State, num_updates: Array) -> Float[Array, ""]:
+        """How much of the stage is over before the update with this number, from 1 on."""
+        return jnp.clip((num_updates - 1 - state.begin) / self._length(state), 0.0, 1.0)
 
-    def update(self, state: State, sample: Sample, tolerance: Tolerances) -> tuple[State, Progress]:
-        """Update the estimates, see which objectives have converged, and move the thresholds."""
-        num_updates = state.num_updates + 1
-        state = self._average(state, sample)
-        trend = jnp.abs(state.mean - state.slow_mean)
-        noise = jnp.sqrt(state.variance * (0.5 + 0.125) / self.stats_window_size)  # of the difference of the two means
-        enough = state.num_episodes > self.stats_window_size  # before, both means are over the same episodes
-        free = self._unrestricted(state, tolerance)
-        allowed = 2 * noise + sample.drift * slack_at(tolerance, state.mean, num_updates)
-        num_stable = jnp.where((trend <= allowed) & enough & free, state.num_stable + sample.num_episodes, 0.0)
-        stable = num_stable >= self.patience
-        converged = jnp.cumprod((state.converged | stable).astype(jnp.int32)).astype(bool)
-        raised = jnp.where(free, jnp.maximum(state.threshold, state.slow_mean), state.threshold)
-        threshold = jnp.where(state.converged, raised, state.mean)
-        tau = slack_at(tolerance, threshold, num_updates)
+    def next_weight(self, fraction: Float[Array, ""]) -> Float[Array, ""]:
+        """The weight of the objective after the stage's."""
+        return self.preview * jnp.maximum(0.0, 1.0 - fraction / 0.6)
+
+    def entropy(self, state: State, fraction: Float[Array, ""], slack: Bool[Array, ""]) -> Float[Array, ""]:
+        """The entropy coefficient; `slack`: some more important objective has slack."""
+        to_final = jnp.clip((fraction - 0.5) / 0.4, 0.0, 1.0)
+        early = self.initial_ent_coef + to_final * (self.final_ent_coef - self.initial_ent_coef)
+        late = self.initial_ent_coef * (1.0 - jnp.clip(fraction / 0.7, 0.0, 1.0))
+        # The best policy at a limit is a mixture, which goes on being adjusted and must not become deterministic.
+        index = jnp.arange(state.at_limit.shape[0])
+        adjusting = (state.stage < index[-1]) | (state.at_limit & (index < state.stage)).any()
+        falling = self.slack_ent_coef * 0.02 ** jnp.clip((fraction - 0.15) / 0.45, 0.0, 1.0)
+        return jnp.where(slack, falling, jnp.where(adjusting, early, late))
+
+    def rates(self, fraction: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """What the learning rates of actor and critic are multiplied by."""
+        first = self.initial_rate
+        return first + fraction * (self.final_rate - first), first + fraction * (self.critic_final_rate - first)
+
+    def update(
+        self,
+        state: State,
+        num_updates: Int[Array, ""],
+        reward: Float[Array, "T N M"],
+        last: Bool[Array, "T N"],
+        gamma: Float[Array, " M"],
+        tolerance: Tolerances,
+        silent: Bool[Array, " M"],
+        limits: Float[Array, " M"] | float = jnp.inf,
+    ) -> tuple[State, Progress]:
+        """Add the episodes that ended to the evidence, judge the block if it is over, and begin the next stage in time.
+
+        An objective that is `silent`, because nothing the policy did has made a difference to it, gets no more time
+        once a quarter of its stage is over. `limits` are the returns that are enough, infinite without a limit.
+        """
+        state, num_episodes = self._collect(state, num_updates, reward, last, returns.judged_discount(gamma, limits))
+        fraction, following = self.fraction(state, num_updates), self.fraction(state, num_updates + 1)
+        tau = of_returns(tolerance, state.threshold[0] + state.origin[0], num_updates)
+        limit, enough = limits - state.origin, state.block.episodes >= MIN_EPISODES
+        judged, block = _judge_block(state, tau), jnp.floor(NUM_BLOCKS * fraction)
+        passed = jnp.floor(NUM_BLOCKS * following) > block
+        satisfied = passed & enough & judged.keeps.all() & (judged.lower >= limit)[0, state.stage]
+        in_vain = silent[state.stage] & (fraction >= PATIENCE)
+        ended = ((following >= 1.0) | in_vain | satisfied) & (state.stage < gamma.shape[0] - 1)
+        over = passed | ended
+        block_ended = over & enough
         progress = Progress(
-            converged=converged,
-            required=threshold - tau,
-            return_estimate=state.mean + sample.change,
-            scale=jnp.sqrt(state.variance) + tau,
-            num_episodes=sample.num_episodes,
-            stats_window_size=self.stats_window_size,
-            num_updates=num_updates,
+            stage=state.stage,
+            fraction=fraction,
+            violation=_violation(state, tau),
+            at_limit=state.at_limit,
+            renewed=num_episodes / jnp.maximum(state.recent.episodes, 1.0),
+            time=following - fraction,
+            improved=ended | (block_ended & (fraction >= 0.75)),
+            ended=ended,
+            block=jnp.minimum(block, NUM_BLOCKS - 1).astype(jnp.int32),
+            block_ended=over,
+            slack=(tau > 0) & ~state.at_limit,
+            returns=_of_block(state).mean()[0],
+            threshold=state.threshold[0] - tau,
+            found=state.found,
         )
-        return (
-            state._replace(num_stable=num_stable, converged=converged, threshold=threshold, num_updates=num_updates),
-            progress,
-        )
+        return self._judge(state, progress, num_updates, block_ended, judged, limit)
 
     def metrics(self, state: State) -> dict[str, Array]:
-        converged = state.converged.astype(jnp.float32)
-        return {"return_estimate": state.mean, "threshold": state.threshold, "converged": converged}
-
-    def _average(self, state: State, sample: Sample) -> State:
-        """Running means over episodes: plain ones until the window is full."""
-        count = sample.num_episodes
-        num_episodes = state.num_episodes + count
-        here = sample.total / jnp.maximum(count, 1.0)
-        fast, slow = (share(count, num_episodes, times * self.stats_window_size) for times in (1, 4))
-        center = jnp.where(state.num_episodes > 0, state.slow_mean, here)
-        # (x - center)^2, multiplied out. `once`: every training loop must round the parts alike.
-        parts = (sample.squares / jnp.maximum(count, 1.0), 2 * here * center, center**2)
-        square, product, center_square = compute_once(parts, count >= 0)
-        deviation = jnp.maximum(square - product + center_square, 0.0)
-        steps = (
-            fast * (here - state.mean),
-            slow * (here - state.slow_mean),
-            slow * (deviation - state.variance),
+        shown = state.stage.astype(jnp.float32) + 1.0
+        # An objective without a threshold yet is shown with its return.
+        threshold = jnp.where(
+            jnp.arange(state.origin.shape[1]) < state.stage, state.threshold[0], state.recent.mean()[0]
         )
-        steps = compute_once(steps, count >= 0)
-        return state._replace(
-            mean=state.mean + steps[0],
-            slow_mean=state.slow_mean + steps[1],
-            variance=state.variance + steps[2],
-            num_episodes=num_episodes,
+        returns = state.origin[0] + state.recent.mean()[0]
+        return {"stage": shown, "return_estimate": returns, "threshold": state.origin[0] + threshold}
+
+    @property
+    def _updates(self) -> Any:
+        """The budget, which is a number once the length of the run is known."""
+        if isinstance(self.budget, OfRun):
+            raise InputError(
+                "The budget of the stages is a fraction of the run, whose length is known only in training; give the "
+                "number of updates, as in Stages(budget=1000)."
+            )
+        return self.budget
+
+    def _length(self, state: State) -> Float[Array, ""]:
+        """Updates of the stage: what is left of the budget is divided evenly."""
+        return jnp.maximum((self._updates - state.begin) / (state.origin.shape[1] - state.stage), 1.0)
+
+    def _collect(
+        self, state: State, num_updates: Array, reward: Array, last: Array, gamma: Array
+    ) -> tuple[State, Float[Array, ""]]:
+        """The evidence with the episodes, or segments, that ended in a rollout; and their number."""
+        m, num_steps = gamma.shape[0], reward.shape[0]
+        both = jnp.concatenate([reward, reward], axis=-1), jnp.concatenate([gamma, jnp.ones(m)])
+        tracker, stats = returns.track_episodes(
+            state.episode_tracker,
+            both[0],
+            last,
+            both[1],
+            max_length=jnp.maximum(self._updates / m / 8, 1.0) * num_steps,
         )
+        ended, earned = stats.ended[..., None, None], stats.earned.reshape(*last.shape, 2, m)
+        count, seen = stats.episodes, state.recent.episodes > 0
+        origin = jnp.where(seen, state.origin, stats.total.reshape(2, m) * reciprocal(count))
+        away = jnp.where(ended, earned - origin, 0.0)
+        new = Evidence(count, away.sum(axis=(0, 1)), (away**2).sum(axis=(0, 1)))
+        recent = state.recent.plus(new, jnp.clip(100.0 / jnp.maximum(state.recent.episodes, 1.0), 0.9, 1.0))
+        variance = state.variance + (recent.variance() - state.variance) * reciprocal(num_updates)
+        block = state.block.plus(new, jnp.float32(1.0))
+        state = state._replace(episode_tracker=tracker, origin=origin, recent=recent, block=block, variance=variance)
+        return state, count
 
-    def _unrestricted(self, state: State, tolerance: Tolerances) -> Bool[Array, " M"]:
-        """Objectives that may converge and raise their threshold: all more important ones keep theirs.
+    def _judge(
+        self,
+        state: State,
+        progress: Progress,
+        num_updates: Array,
+        block_ended: Array,
+        judged: "Block",
+        limit: Float[Array, "2 M"],
+    ) -> tuple[State, Progress]:
+        """Move thresholds and see whether the policy is the best of its stage, at the end of a block or of a stage."""
+        index, ended, lower = jnp.arange(limit.shape[1]), progress.ended, judged.lower
+        kept = jnp.cumprod(judged.keeps.astype(jnp.int32)).astype(bool)
+        rises = block_ended & jnp.concatenate([jnp.ones(1, bool), kept[:-1]]) & (index < state.stage)
+        feasible, own = judged.keeps.all(), state.stage
+        improved = progress.improved & (~state.found | (feasible & (lower[0, own] > state.best[0, own])))
+        best, found = jnp.where(improved, lower, state.best), state.found | (improved & feasible)
+        threshold = jnp.where(rises, jnp.maximum(state.threshold, lower), state.threshold)
+        threshold = jnp.minimum(jnp.where(ended & found & (index >= state.stage), best, threshold), limit)
+        state = state._replace(
+            stage=state.stage + ended,
+            begin=jnp.where(ended, num_updates.astype(jnp.float32), state.begin),
+            block=Evidence(*(jnp.where(block_ended | ended, 0.0, part) for part in state.block)),
+            threshold=threshold,
+            best=best,
+            found=found & ~ended,
+            at_limit=(threshold >= limit)[0],
+        )
+        return state, progress._replace(improved=improved, found=found)
 
-        A return reached while a more important objective is below its threshold is lost when that one recovers.
-        """
-        tau = slack_at(tolerance, state.threshold, state.num_updates + 1)
-        error = jnp.sqrt(state.variance * 0.125 / self.stats_window_size)
-        keeps = state.converged & (state.slow_mean >= state.threshold - tau - 2 * error)
-        return jnp.concatenate([jnp.ones(1, bool), jnp.cumprod(keeps.astype(jnp.int32)).astype(bool)[:-1]])
+
+def _of_block(state: State) -> Evidence:
+    """The evidence of the block, or the recent evidence while that is too little."""
+    enough = state.block.episodes >= MIN_EPISODES
+    return Evidence(*(jnp.where(enough, *parts) for parts in zip(state.block, state.recent, strict=True)))
 
 
-def slack_at(tolerance: Tolerances, returns: Float[Array, " M"], num_updates: Array) -> Float[Array, " M"]:
-    """`tau_j` for returns of this size."""
-    tau = slack(tolerance, Moment(num_updates))
-    each = [tau(i, returns[i], True, returns[i]) for i in range(returns.shape[0])]
-    return jnp.stack([jnp.asarray(one, jnp.float32) for one in each])
+class Block(NamedTuple):
+    """What a block shows."""
+
+    lower: Float[Array, "2 M"]
+    """Lower bounds of the returns."""
+    keeps: Bool[Array, " M"]
+    """The objective keeps its threshold, as far as can be told; so do all without one."""
 
 
-def from_episodes(episode_stats: EpisodeStats) -> Sample:
-    """The discounted returns of the episodes that ended."""
-    return Sample(episode_stats.episodes, episode_stats.total, episode_stats.squares)
+def _judge_block(state: State, tau: Float[Array, " M"]) -> Block:
+    evidence = _of_block(state)
+    lower, upper = evidence.mean() - evidence.doubt(), evidence.mean() + evidence.doubt()
+    later = jnp.arange(tau.shape[0]) >= state.stage
+    return Block(lower, ((upper >= state.threshold - tau) | _not_judged(tau) | later).all(axis=0))
 
 
-def from_critic(value: Float[Array, "T N M"], first: Bool[Array, "T N"]) -> Sample:
-    """The critic's values of the states in which episodes began.
+def _not_judged(tau: Float[Array, " M"]) -> Bool[Array, "2 M"]:
+    """Slack is granted on discounted returns, so undiscounted ones are judged only where there is none."""
+    return jnp.stack([jnp.zeros_like(tau, bool), tau > 0])
 
-    Episodes that all begin in the same state have no variance here, so every change of the critic would look like a
-    trend: hence the drift.
+
+def _violation(state: State, tau: Float[Array, " M"]) -> Float[Array, " M"]:
+    """`Progress.violation`. Without slack it is never negative: a return above the threshold is what is wanted.
+
+    At a limit it is not: there the mean itself is held, from both sides.
     """
-    began = jnp.where(first[..., None], value, 0.0)
-    return Sample(first.sum().astype(jnp.float32), began.sum(axis=(0, 1)), (began**2).sum(axis=(0, 1)), drift=0.25)
+    mean, doubt = state.recent.mean(), state.recent.doubt()
+    short = jnp.where(state.at_limit, state.threshold, jnp.maximum(state.threshold, mean)) - tau - mean
+    beyond_doubt = jnp.where((short > 0) & ~state.at_limit, jnp.maximum(short - doubt, 0.0), short)
+    # Where nothing is random there is no doubt: a twentieth of the standard deviation of the run so far is the least.
+    unit = jnp.where(state.at_limit, 1.0, 0.05) * jnp.sqrt(state.variance) + jnp.where(state.at_limit, 0.0, doubt)
+    relative = jnp.clip(beyond_doubt / jnp.where(unit > 0, unit, 1.0), -1.0, 1.0)
+    judged = jnp.where(_not_judged(tau), -1.0, relative).max(axis=0)
+    return jnp.where(jnp.arange(tau.shape[0]) < state.stage, judged, 0.0)

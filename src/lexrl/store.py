@@ -1,16 +1,22 @@
 """A run's folder: files are complete or absent, arrays have checksums, and nothing needs pickle.
 
-    run.json            what is run: everything needed to repeat it
+    run.json            what is run: everything needed to repeat it, and the run's id
     metrics.csv         the learning curves, one row for each seed, point, metric and objective
     curves.png          the returns, drawn
     map.png             the first seed's policy, where the environment is a grid
     policies/           one file for each seed: settings and parameters
     summary.json        written last: a folder that has one holds a finished run
+    final.safetensors   the last state, from which a finished run can be trained further
     checkpoints/        the latest two, until the run is finished
+    lock                who works in the folder; only while somebody does
 
-Arrays are stored as safetensors; their description and a checksum are in the file's header.
+Arrays are stored as safetensors; their description and a checksum are in the file's header. JSON files have a checksum
+of their content. Checkpoints, policies and the summary carry the id of their run and the hash of what decides its
+numbers; the summary has the checksums of all other files. Links are refused, so that nothing outside the folder is
+read, written or deleted.
 """
 
+import contextlib
 import csv
 import errno
 import hashlib
@@ -19,9 +25,11 @@ import itertools
 import json
 import os
 import pathlib
+import reprlib
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors
@@ -31,42 +39,107 @@ from lexrl.errors import InputError
 
 FORMAT = 2
 RUN, METRICS, SUMMARY, POLICIES, CHECKPOINTS = "run.json", "metrics.csv", "summary.json", "policies", "checkpoints"
-CURVES, MAP = "curves.png", "map.png"
+CURVES, MAP, FINAL = "curves.png", "map.png", "final.safetensors"
+MAX_FINAL = 100_000_000
+"""Bytes of a last state that is kept; those with large replay buffers take more."""
 KEPT = 2
 """Checkpoints that are kept: the second is used if the first is damaged."""
 Kinds = Mapping[str, type | tuple[type, ...]]
 IN_RUN: Kinds = {
     "algorithm": (dict, list), "env": dict, "order": str, "objectives": list, "seeds": list, "total_timesteps": int,
-    "num_log_points": int,
+    "num_log_points": int, "eval_episodes": int, "verify_episodes": int, "name": str, "preset": str, "label": str,
+    "log": list, "command": str, "id": str, "hash": str,
 }  # fmt: skip
 """What `run.json` must hold."""
-IN_SUMMARY: Kinds = {"per_episode": dict, "stopped": dict, "seconds": (int, float)}
+IN_SUMMARY: Kinds = {"per_episode": dict, "stopped": dict, "seconds": float, "run": dict, "files": dict}
 """What `summary.json` must hold."""
+DECIDING = (
+    "algorithm", "env", "order", "objectives", "seeds", "total_timesteps", "num_log_points", "eval_episodes",
+)  # fmt: skip
+"""Of `run.json`, what decides the numbers."""
+CHECKSUM = "sha256"
+OTHERS = "wandb"
+"""The folder of another program, which makes links in it."""
 
 
 class Damaged(InputError):
     """A file that is not as it was written."""
 
 
+class Identity(NamedTuple):
+    """What ties a file to its run."""
+
+    id: str
+    """Random."""
+    hash: str
+    """Of what decides its numbers: the same for every run with the same settings."""
+
+
 def new_folder(wanted: pathlib.Path) -> pathlib.Path:
     """The wanted folder if it does not exist or is empty; else the same name with the first free number."""
     number = 1
     while True:
-        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
-        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-            try:
+        try:
+            folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+            if not os.path.lexists(folder) or (folder.is_dir() and not any(folder.iterdir())):
                 folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise InputError(
-                    f"The folder {str(folder)!r} cannot be created ({error.strerror}); give another with --out."
-                ) from None
-            return folder
+                sync_folder(folder.parent)
+                return folder
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise InputError(
+                f"The folder {str(wanted)!r} cannot be created ({why}); give another with --out."
+            ) from None
         number += 1
 
 
+def inside(folder: pathlib.Path, *names: str) -> pathlib.Path:
+    """A path in a run's folder, to write to or to delete; an error where a link leads elsewhere."""
+    path = folder
+    for name in names:
+        path = path / name
+        if path.is_symlink():
+            raise _is_link(path)
+    return path
+
+
+def require_plain(folder: pathlib.Path) -> None:
+    """Raise an error if there is anything but files and folders in a run's folder: a link may lead out of it."""
+    for entry in os.scandir(folder):
+        kind = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(kind):
+            if entry.name != OTHERS:
+                require_plain(pathlib.Path(entry.path))
+        elif not stat.S_ISREG(kind):
+            raise _is_link(pathlib.Path(entry.path))
+
+
+def _is_link(path: pathlib.Path) -> InputError:
+    what = f"a link to {os.readlink(path)!r}" if path.is_symlink() else "neither a file nor a folder"
+    return InputError(
+        f"{str(path)!r} is {what}, and a run's folder may hold only files and folders of its own; remove it, or put "
+        "the content itself in its place."
+    )
+
+
+def sync_folder(folder: pathlib.Path) -> None:
+    """Have the entries of a folder written to the disk: a renamed file is not safe before."""
+    with contextlib.suppress(OSError):  # some file systems cannot
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def write_bytes(path: pathlib.Path, content: bytes) -> None:
-    """Write a file atomically: readers see the old one or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file atomically: readers see the old one or the new one, never half of it, even if the power fails."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise InputError(
+            f"The file {str(path)!r} cannot be written: there is a file where a folder should be."
+        ) from None
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -75,6 +148,7 @@ def write_bytes(path: pathlib.Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
+        sync_folder(path.parent)
     except BaseException as error:
         pathlib.Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
@@ -83,29 +157,47 @@ def write_bytes(path: pathlib.Path, content: bytes) -> None:
 
 
 def write_json(path: pathlib.Path, content: Mapping[str, Any]) -> None:
-    write_bytes(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
-
-
-def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """The content of a file, or a sentence on what is wrong with it."""
+    """Write a description, with a checksum of it."""
+    plain = {str(key): value for key, value in content.items() if key != CHECKSUM}
+    sealed = plain | {CHECKSUM: checksum(json.loads(json.dumps(plain)))}
     try:
-        content = json.loads(path.read_text())
+        text = json.dumps(sealed, indent=2, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # a file name may be no text
+        text = json.dumps(sealed, indent=2).encode()
+    write_bytes(path, text + b"\n")
+
+
+def read_json(path: pathlib.Path, sealed: bool = False) -> dict[str, Any]:
+    """The content of a file without its checksum, which it must have if `sealed`; or a sentence on what is wrong."""
+    try:
+        content = json.loads(path.read_bytes().decode())
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}; is that the folder of a run?") from None
-    except (ValueError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise Damaged(f"The file {str(path)!r} is damaged: it is not JSON.") from None
+    except OSError as error:
+        raise Damaged(f"The file {str(path)!r} cannot be read: {error.strerror}.") from None
     if not isinstance(content, dict):
         raise Damaged(f"The file {str(path)!r} is damaged: it holds {type(content).__name__}, not a description.")
+    if sealed and CHECKSUM not in content:
+        raise Damaged(f"The file {str(path)!r} is damaged: it has no checksum.")
+    if CHECKSUM in content and content.pop(CHECKSUM) != checksum(content):
+        raise Damaged(f"The file {str(path)!r} was changed after it was written: its checksum does not match.")
     return content
 
 
+def checksum(content: Mapping[str, Any]) -> str:
+    """Of what JSON holds, however it is laid out."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 def require(path: pathlib.Path, content: Mapping[str, Any], kinds: Kinds) -> None:
-    """Complain about a file that lacks what it must hold."""
+    """Raise an error for a file that lacks something it must hold."""
     for key, kind in kinds.items():
         if key not in content:
             raise Damaged(f"The file {str(path)!r} is damaged: it has no {key!r}.")
-        if not isinstance(content[key], kind):
-            raise Damaged(f"The file {str(path)!r} is damaged: its {key!r} is {content[key]!r}.")
+        if not isinstance(content[key], kind) or (isinstance(content[key], bool) and kind not in (bool, object)):
+            raise Damaged(f"The file {str(path)!r} is damaged: its {key!r} is {reprlib.repr(content[key])}.")
 
 
 def write_csv(path: pathlib.Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -114,18 +206,20 @@ def write_csv(path: pathlib.Path, rows: Sequence[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_bytes(path, text.getvalue().encode())
+    write_bytes(path, text.getvalue().encode(errors="backslashreplace"))
 
 
 def read_csv(path: pathlib.Path) -> list[dict[str, str]]:
     """Rows as texts by the header's names."""
     try:
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}; is that the folder of a run?") from None
     except (csv.Error, UnicodeDecodeError):
         raise Damaged(f"The file {str(path)!r} is damaged: it is not CSV.") from None
+    except OSError as error:
+        raise Damaged(f"The file {str(path)!r} cannot be read: {error.strerror}.") from None
 
 
 def write_arrays(path: pathlib.Path, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
@@ -135,8 +229,8 @@ def write_arrays(path: pathlib.Path, arrays: Mapping[str, np.ndarray], about: Ma
     write_bytes(path, safetensors.numpy.save(dict(arrays), {"lexrl": json.dumps(header)}))
 
 
-def read_arrays(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `write_arrays` wrote, to the last bit; else a sentence."""
+def read_arrays(path: pathlib.Path, run: Identity | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What `write_arrays` wrote, to the last bit; else a sentence. With `run`, it must be a file of that run."""
     try:
         with safetensors.safe_open(str(path), "numpy") as file:
             metadata = file.metadata() or {}
@@ -145,16 +239,29 @@ def read_arrays(path: pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, An
         about, expected, form = header["about"], header["sha256"], header["format"]
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}.") from None
-    except (safetensors.SafetensorError, KeyError, ValueError, TypeError, OSError) as error:
+    except (safetensors.SafetensorError, KeyError, ValueError, TypeError, RecursionError, OSError) as error:
         raise Damaged(f"The file {str(path)!r} is damaged, or not written by lexrl ({type(error).__name__}).") from None
     if form != FORMAT:
         raise InputError(
             f"The file {str(path)!r} has format {form}, and this version of lexrl reads format {FORMAT}; "
             "use the version that wrote it, or run it again."
         )
-    if _digest(arrays, about) != expected:
+    if not isinstance(about, dict) or _digest(arrays, about) != expected:
         raise Damaged(f"The file {str(path)!r} is damaged: its checksum does not match.")
+    if run is not None:
+        require_same_run(path, about.get("run"), run)
     return arrays, about
+
+
+def require_same_run(path: pathlib.Path, found: Any, run: Identity) -> None:
+    """Raise an error for a file of another run."""
+    if found == run._asdict():
+        return
+    other = found.get("id") if isinstance(found, dict) else None
+    whose = "not of this run" if other in (None, run.id) else f"of another run ({reprlib.repr(other)})"
+    raise InputError(
+        f"The file {str(path)!r} is {whose}: this one is {run.id!r}; move the file away, or back to where it belongs."
+    )
 
 
 def _digest(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> str:
@@ -170,23 +277,24 @@ def write_checkpoint(
     folder: pathlib.Path, steps: int, arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]
 ) -> None:
     """Write a checkpoint; those before the latest two are removed."""
-    write_arrays(folder / CHECKPOINTS / f"{steps:012d}.safetensors", arrays, about)
+    write_arrays(inside(folder, CHECKPOINTS, f"{steps:012d}.safetensors"), arrays, about)
     for path in checkpoints(folder)[KEPT:]:
         path.unlink()
 
 
 def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
     """The latest first."""
-    return sorted((folder / CHECKPOINTS).glob("[0-9]*.safetensors"), reverse=True)
+    return sorted(inside(folder, CHECKPOINTS).glob("[0-9]*.safetensors"), reverse=True)
 
 
 def remove_checkpoints(folder: pathlib.Path) -> None:
-    """A finished run needs none, and those with a replay buffer are large."""
-    inside = folder / CHECKPOINTS
-    if inside.is_dir():
-        for path in inside.iterdir():  # also what a killed write left behind
+    """A finished run needs none, and those with a replay buffer are large; files of anybody else stay."""
+    place = inside(folder, CHECKPOINTS)
+    if place.is_dir():
+        for path in [*checkpoints(folder), *place.glob(".[0-9]*.safetensors.*")]:  # the latter: a killed write's
             path.unlink()
-        inside.rmdir()
+        if not any(place.iterdir()):
+            place.rmdir()
 
 
 def is_run(folder: pathlib.Path) -> bool:
@@ -194,7 +302,15 @@ def is_run(folder: pathlib.Path) -> bool:
 
 
 def is_finished(folder: pathlib.Path) -> bool:
-    return (folder / SUMMARY).is_file()
+    """Whether there is a summary that was not left from before the run was continued."""
+    if not os.path.lexists(folder / SUMMARY):
+        return False
+    try:
+        about, found = read_json(folder / RUN), read_json(folder / SUMMARY).get("run")
+    except InputError:
+        return True  # whoever reads them will say what is wrong
+    is_older = "continued" in about and isinstance(found, dict) and found.get("hash") != about.get("hash")
+    return not is_older
 
 
 def read_run(folder: pathlib.Path) -> dict[str, Any]:
@@ -205,25 +321,55 @@ def read_run(folder: pathlib.Path) -> dict[str, Any]:
         inside = ", ".join(path.name for path in sorted(folder.iterdir()) if is_run(path))
         hint = f"; there are runs in it: {inside}" if inside else "; give one that `lexrl train` left"
         raise InputError(f"The folder {str(folder)!r} holds no run (no {RUN}){hint}.")
+    require_plain(folder)
     path = folder / RUN
     content = read_json(path)
     if "format" not in content:
         raise InputError(f"The file {str(path)!r} is from another program; give a folder that `lexrl train` left.")
     if content["format"] != FORMAT:
         raise InputError(
-            f"The run in {str(folder)!r} has format {content['format']}, and this version of lexrl reads format "
+            f"The run in {str(folder)!r} has format {content['format']!r}, and this version of lexrl reads format "
             f"{FORMAT}; use the version that wrote it, or run it again."
         )
     require(path, content, IN_RUN)
+    read_json(path, sealed=True)
+    if content["hash"] != deciding_hash(content):
+        raise Damaged(f"The file {str(path)!r} was changed after it was written: its hash does not match its settings.")
+    if "name" in content["env"]:
+        require(path, content["env"], {"name": str, "kwargs": (dict, list)})
+        if isinstance(each := content["env"]["kwargs"], list) and not all(isinstance(one, dict) for one in each):
+            raise Damaged(f"The file {str(path)!r} is damaged: the settings of its 'env' are {reprlib.repr(each)}.")
     if not content["seeds"] or not all(isinstance(seed, int) for seed in content["seeds"]):
         raise Damaged(f"The file {str(path)!r} is damaged: its 'seeds' are not whole numbers.")
+    if not all(isinstance(kind, str) for kind in content["log"]):
+        raise Damaged(f"The file {str(path)!r} is damaged: its 'log' does not have names of programs.")
     if not content["objectives"] or not all(map(_is_objective, content["objectives"])):
         raise Damaged(f"The file {str(path)!r} is damaged: its 'objectives' are not names with a sign each.")
     return content
 
 
+def deciding_hash(content: Mapping[str, Any]) -> str:
+    """The hash of what decides a run's numbers, from the content of `run.json`.
+
+    Of something that has no name in the catalog only that is known, not where it is imported from.
+    """
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {"custom": ""} if "custom" in value else {key: plain(part) for key, part in value.items()}
+        return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+    return checksum({key: plain(content.get(key)) for key in DECIDING})
+
+
+def read_identity(folder: pathlib.Path) -> Identity:
+    """What ties the files of a folder to its run."""
+    content = read_run(folder)
+    return Identity(content["id"], content["hash"])
+
+
 def require_finished(folder: pathlib.Path) -> None:
-    """Complain about a run that is not finished."""
+    """Raise an error if the run is not finished."""
     if not is_finished(folder):
         raise InputError(f"The run in {str(folder)!r} is not finished; `lexrl resume {folder}` continues it.")
 
@@ -231,8 +377,9 @@ def require_finished(folder: pathlib.Path) -> None:
 def read_summary(folder: pathlib.Path, seeds: Sequence[int], objectives: Sequence[str]) -> dict[str, Any]:
     """The results of a finished run: the content of `summary.json`."""
     path = folder / SUMMARY
-    content = read_json(path)
+    content = read_json(path, sealed=True)
     require(path, content, IN_SUMMARY)
+    require_same_run(path, content["run"], read_identity(folder))
     require(path, content["per_episode"], dict.fromkeys(objectives, list))
     for name in objectives:
         values = content["per_episode"][name]
@@ -241,6 +388,26 @@ def read_summary(folder: pathlib.Path, seeds: Sequence[int], objectives: Sequenc
     if unknown := content["stopped"].keys() - set(map(str, seeds)):
         raise Damaged(f"The file {str(path)!r} is damaged: the run has no seed {', '.join(sorted(unknown))}.")
     return content
+
+
+def file_checksums(folder: pathlib.Path, names: Sequence[str]) -> dict[str, str]:
+    """The checksum of each file of a run's folder that is there, for its summary."""
+    found = {name: folder / name for name in names if (folder / name).is_file()}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
+
+
+def require_files(folder: pathlib.Path, summary: Mapping[str, Any]) -> None:
+    """Raise an error for a file that is not the one that the summary was written with."""
+    for name, expected in summary["files"].items():
+        if ".." in pathlib.PurePath(name).parts or pathlib.PurePath(name).is_absolute():
+            raise Damaged(f"The summary in {str(folder)!r} is damaged: it names the file {name!r}.")
+        path = inside(folder, *pathlib.PurePath(name).parts)
+        if not path.is_file():
+            raise Damaged(f"There is no file {str(path)!r}, but the run in {str(folder)!r} left one.")
+        if file_checksums(folder, [name])[name] != expected:
+            raise Damaged(
+                f"The file {str(path)!r} is damaged, or of another run: its checksum is not the one in {SUMMARY}."
+            )
 
 
 def read_curves(
@@ -279,4 +446,7 @@ def is_full(error: OSError) -> bool:
 
 
 def _is_objective(given: Any) -> bool:
-    return isinstance(given, list) and len(given) == 2 and isinstance(given[0], str) and given[1] in (1, -1)
+    """A name and a sign, and a limit where there is one."""
+    if not isinstance(given, list) or len(given) not in (2, 3) or not isinstance(given[0], str):
+        return False
+    return given[1] in (1, -1) and all(isinstance(limit, int | float) for limit in given[2:])

@@ -5,8 +5,12 @@ The paper's tolerance function `tau(s, i, t, Q)` (supplement, "General form of V
 objectives or a tuple with one each.
 
 A tolerance that shrinks to 0 faster than the Q-estimates converge breaks convergence: two actions that truly tie then
-always differ by more than the tolerance, and the lower objectives never get to choose between them. Shrink slowly, or
-use `Adaptive`, which shrinks with the estimates' own error.
+always differ by more than the tolerance, and the lower objectives never get to choose between them. That is what
+`Evidence` is for: what the estimates cannot tell apart is added to what may be given up,
+
+    a in D_i  iff  a in D_{i-1}  and  q_i(b) - q_i(a) <= c_i (tau_i + e_i(a, b)),        b the best of D_{i-1}
+
+with a scale `c_i` that a `lexrl.guard.Guard` lowers where small losses add up to a large one.
 """
 
 import abc
@@ -16,8 +20,19 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from lexrl.errors import InputError
-from lexrl.lex import Arr, Slack
+from lexrl.lex import Arr, Slack, per_action
 from lexrl.schedules import NUMBER, Schedule, percent, require_nonnegative, shown
+
+
+class Estimates(NamedTuple):
+    """How well the values that are compared are known."""
+
+    error: Any
+    """`[..., M, A]`: standard error of each value; infinite where nothing is known."""
+    span: Any
+    """`[M]`: the range of each objective's values, as a unit."""
+    scale: Any
+    """`[M]`: `c_i`, which multiplies what objective i gives away; 0 for the last objective (`lex.gives_way`)."""
 
 
 class Moment(NamedTuple):
@@ -25,21 +40,16 @@ class Moment(NamedTuple):
 
     time: Any = 1
     """Updates so far, from 1 on."""
-    spread: Any = None
-    """`[..., M, A]`: standard error of each Q-estimate, where the algorithm keeps it (`Adaptive` needs it)."""
+    estimates: Estimates | None = None
+    """How well the values are known, where there is an `Evidence` to judge it."""
 
 
 class Tolerance(eqx.Module):
     """How far below the best an action may be and still be admissible."""
 
     @abc.abstractmethod
-    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any, spread: Arr | None) -> Arr:
-        """`tau` from one objective's values `[..., A]`, `D_{i-1}` as a mask, the best value `[...]` in it, the time,
-        and the standard errors `[..., A]` of the values."""
-
-    def needs_spread(self) -> bool:
-        """Must the algorithm keep the standard errors of its estimates?"""
-        return False
+    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any) -> Arr:
+        """`tau` from one objective's values `[..., A]`, `D_{i-1}` as a mask, the best value `[...]` in it, the time."""
 
     def __add__(self, other: "Tolerance") -> "Tolerance":
         return Sum((self, other))
@@ -56,7 +66,7 @@ class Absolute(Tolerance):
     def __check_init__(self):
         require_nonnegative("the absolute tolerance", self.amount)
 
-    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any, spread: Arr | None) -> Arr:
+    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any) -> Arr:
         return self.amount
 
     def __str__(self) -> str:
@@ -71,7 +81,7 @@ class Relative(Tolerance):
     def __check_init__(self):
         require_nonnegative("the relative tolerance", self.share)
 
-    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any, spread: Arr | None) -> Arr:
+    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any) -> Arr:
         return self.share * abs(best)
 
     def __str__(self) -> str:
@@ -86,43 +96,12 @@ class Rounding(Tolerance):
     def __check_init__(self):
         require_nonnegative("the rounding step", self.step)
 
-    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any, spread: Arr | None) -> Arr:
+    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any) -> Arr:
         xp = best.__array_namespace__()
         return best - (xp.floor(best / self.step + 0.5) - 0.5) * self.step
 
     def __str__(self) -> str:
         return f"rounded to {self.step:g}"
-
-
-class Adaptive(Tolerance):
-    """Shrinks with the Q-estimates' own error, never faster: `minimum + scale * largest standard error in D_{i-1}`.
-
-    The supplement leaves such a scheme as a conjecture. The algorithm keeps `V <- (1 - alpha)^2 V + (alpha delta)^2`,
-    which is the sampling variance of an average with these weights; its root shrinks like sqrt(alpha), as the error of
-    the estimate does, while the last change of Q shrinks like alpha and would be too fast.
-    """
-
-    scale: float = 4.0
-    minimum: float = 0.0
-
-    def __check_init__(self):
-        require_nonnegative("the scale of an adaptive tolerance", self.scale)
-        require_nonnegative("the minimum of an adaptive tolerance", self.minimum)
-
-    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any, spread: Arr | None) -> Arr:
-        if spread is None:
-            raise InputError(
-                "An adaptive tolerance needs the standard errors of learned estimates, and the exact solver has none; "
-                "give it an absolute or relative tolerance."
-            )
-        xp = spread.__array_namespace__()
-        return self.minimum + self.scale * xp.max(xp.where(allowed, spread, 0.0), axis=-1)
-
-    def needs_spread(self) -> bool:
-        return True
-
-    def __str__(self) -> str:
-        return f"{self.minimum:g} + {self.scale:g} standard errors"
 
 
 class Scheduled(Tolerance):
@@ -131,11 +110,8 @@ class Scheduled(Tolerance):
     base: Tolerance
     schedule: Schedule
 
-    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any, spread: Arr | None) -> Arr:
-        return self.base(values, allowed, best, time, spread) * self.schedule(time)
-
-    def needs_spread(self) -> bool:
-        return self.base.needs_spread()
+    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any) -> Arr:
+        return self.base(values, allowed, best, time) * self.schedule(time)
 
     def __str__(self) -> str:
         return f"({self.base}) x ({self.schedule})"
@@ -146,11 +122,8 @@ class Sum(Tolerance):
 
     terms: tuple[Tolerance, ...]
 
-    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any, spread: Arr | None) -> Arr:
-        return sum(term(values, allowed, best, time, spread) for term in self.terms)
-
-    def needs_spread(self) -> bool:
-        return any(term.needs_spread() for term in self.terms)
+    def __call__(self, values: Arr, allowed: Arr, best: Arr, time: Any) -> Arr:
+        return sum(term(values, allowed, best, time) for term in self.terms)
 
     def __str__(self) -> str:
         return " + ".join(str(term) for term in self.terms)
@@ -160,24 +133,65 @@ Tolerances = Tolerance | tuple[Tolerance, ...]
 """One for all objectives, or one for each."""
 
 
+class Evidence(eqx.Module):
+    """What estimates cannot tell apart, for each pair of the best action b and another action a:
+
+        e_i(a, b) = max(standard_errors * sqrt(se_i(a)^2 + se_i(b)^2), resolution * span_i)
+
+    It is in the objective's own units, and shrinks as fast as the estimates become certain.
+    """
+
+    standard_errors: float = 3.0
+    """A difference counts if it is larger than so many of its standard errors."""
+    resolution: float = 0.003
+    """A difference smaller than this share of the objective's range never counts."""
+
+    def __check_init__(self):
+        require_nonnegative("the number of standard errors", self.standard_errors)
+        require_nonnegative("the resolution", self.resolution)
+
+    def __call__(self, values: Arr, allowed: Arr, best: Arr, error: Arr, span: Arr) -> Arr:
+        """`e_i` of each action `[..., A]`, from one objective's values and their standard errors."""
+        xp = values.__array_namespace__()
+        of_best = xp.max(xp.where(allowed & (values == best[..., None]), error, 0.0), axis=-1, keepdims=True)
+        return xp.maximum(self.standard_errors * xp.sqrt(error**2 + of_best**2), self.resolution * span)
+
+    def __str__(self) -> str:
+        return f"{shown(self.standard_errors)} standard errors, at least {percent(self.resolution)} of the range"
+
+
 NOW = Moment()
 """The first update, with nothing known about the estimates' errors."""
 
 
-def slack(tolerances: Tolerances, moment: Moment = NOW) -> Slack:
-    """The tolerance at a moment, in the form `lex.levels` takes."""
+def slack(tolerances: Tolerances, moment: Moment = NOW, evidence: Evidence | None = None) -> Slack:
+    """The tolerance at a moment, with what the estimates cannot tell apart, in the form `lex.levels` takes."""
 
     def tau(i: int, values: Arr, allowed: Arr, best: Arr) -> Arr:
         one = tolerances[i] if isinstance(tolerances, tuple) else tolerances
-        spread = None if moment.spread is None else moment.spread[..., i, :]
-        return one(values, allowed, best, moment.time, spread)
+        amount, known = one(values, allowed, best, moment.time), moment.estimates
+        if evidence is None or known is None:
+            return amount
+        xp = values.__array_namespace__()
+        unclear = evidence(values, allowed, best, known.error[..., i, :], known.span[i])
+        total = per_action(amount, values) + unclear
+        return xp.where(known.scale[i] > 0, known.scale[i] * total, 0.0)  # 0 x inf is no number
 
     return tau
 
 
-def needs_spread(tolerances: Tolerances) -> bool:
-    """Must the algorithm keep the standard errors of its estimates for these?"""
-    return any(one.needs_spread() for one in (tolerances if isinstance(tolerances, tuple) else (tolerances,)))
+def of_returns(tolerances: Tolerances, returns: Arr, num_updates: Any) -> Arr:
+    """`tau_j` for returns `[M]` of this size: what each may lose."""
+    tau, xp = slack(tolerances, Moment(num_updates)), returns.__array_namespace__()
+    each = [tau(i, returns[i], True, returns[i]) for i in range(returns.shape[0])]
+    return xp.stack([xp.asarray(one, dtype=returns.dtype) for one in each])
+
+
+def as_evidence(given: Any) -> Any:
+    """A number of standard errors; `none` is no evidence."""
+    if isinstance(given, str):
+        return None if given.strip() == "none" else Evidence(_number(given, "evidence"))
+    return Evidence(float(given)) if isinstance(given, int | float) else given
 
 
 def as_tolerance(given: Any) -> Any:
@@ -186,6 +200,11 @@ def as_tolerance(given: Any) -> Any:
         return tuple(as_tolerance(one) for one in given)
     if isinstance(given, str):
         return parse(given)
+    if isinstance(given, Evidence):
+        raise InputError(
+            "Evidence is no tolerance: it judges the estimates of action values, and value-based algorithms have a "
+            "setting of that name; use an absolute or relative tolerance."
+        )
     return given if isinstance(given, Tolerance) else Absolute(float(given) if isinstance(given, int) else given)
 
 
@@ -206,3 +225,9 @@ def _term(part: str, whole: str) -> Tolerance:
         raise InputError(f"The tolerance {whole.strip()!r} cannot be read; write a number, '5%' or '0.01 + 5%'.")
     number = float(match[1])
     return Relative(number / 100) if match[2] else Absolute(number)
+
+
+def _number(text: str, name: str) -> float:
+    if re.fullmatch(rf"\s*{NUMBER}\s*", text) is None:
+        raise InputError(f"The {name} {text!r} cannot be read; write a number of standard errors, or 'none'.")
+    return float(text)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jax import Array
 
-from lexrl.errors import InputError
+from lexrl.errors import require_whole
 
 State = Any
 """A pytree that only its owner, an environment or an algorithm, looks into."""
@@ -38,6 +38,7 @@ METRICS = {
     "threshold": Metric("return to keep, k_j", in_return_units=True),
     "multiplier": Metric("Lagrange multiplier, lambda_j"),
     "gradient_weight": Metric("weight of the objective in the policy gradient, c_j"),
+    "stage": Metric("the objective that is optimized now, counted from 1"),
     "converged": Metric("1 once the objective counts as converged, else 0"),
     "violation": Metric("largest violation of a constraint, negative while all hold"),
     "value_loss": Metric("loss of the critic"),
@@ -48,6 +49,7 @@ METRICS = {
     "td_error": Metric("mean absolute TD error"),
     "loss": Metric("loss of the Q-network"),
     "num_admissible": Metric("number of actions that every objective admits"),
+    "guard_scale": Metric("scale of what the objective gives away at a state, c_i"),
     "distance": Metric("distance from the target set"),
 }
 """Every metric that algorithms and loops report."""
@@ -91,8 +93,7 @@ class Spec(NamedTuple):
 
 def require_episode(max_episode_steps: int) -> None:
     """Raise an error for an episode without a step."""
-    if max_episode_steps < 1:
-        raise InputError(f"max_episode_steps is {max_episode_steps}; it must be 1 or more.")
+    require_whole(max_episode_steps=max_episode_steps)
 
 
 class Step(NamedTuple):
@@ -173,6 +174,29 @@ class Batchable(Protocol):
 
 
 @runtime_checkable
+class SavableBatchedEnv(BatchedEnv, Protocol):
+    """Environments that can be put back to where they were: checkpoints hold their state, and nothing is replayed."""
+
+    def save(self) -> State:
+        """A tree of NumPy arrays with a leading axis `[N]`, which later steps do not change: all that the future
+        depends on, random generators included."""
+        ...
+
+    def restore(self, state: State) -> None:
+        """Continue from what `save` returned, here or in another process."""
+        ...
+
+
+@runtime_checkable
+class Savable(Batchable, Protocol):
+    """An environment that is stepped from Python, and whose `batched(n)` is a `SavableBatchedEnv`."""
+
+    def empty_state(self, n: int) -> State:
+        """Arrays of the shapes and types that `save` returns."""
+        ...
+
+
+@runtime_checkable
 class HasModel(Protocol):
     """An environment whose finite MOMDP is known."""
 
@@ -200,7 +224,7 @@ class Wrapper(Protocol):
 
 @runtime_checkable
 class Describable(Protocol):
-    """An environment whose signals were found by looking, and that has a sentence on which they are."""
+    """An environment whose signals were found by looking at a few steps, with a sentence on which they are."""
 
     @property
     def description(self) -> str: ...
@@ -233,6 +257,15 @@ class Algorithm(Protocol):
 
 
 @runtime_checkable
+class ActsByEnv(Protocol):
+    """An algorithm that plays differently in some of its environments: there it measures what it would hand over."""
+
+    def act_in(self, state: State, env: Array, obs: Array, key: Array) -> Array:
+        """An action in training, for one observation of the environment with this index."""
+        ...
+
+
+@runtime_checkable
 class HasGamma(Protocol):
     """An algorithm with a discount, one for all objectives or one each."""
 
@@ -246,6 +279,14 @@ class HasTolerance(Protocol):
 
     @property
     def tolerance(self) -> Any: ...
+
+
+@runtime_checkable
+class HasLimits(Protocol):
+    """An algorithm that honors the limits of an order, which sets them: `Order.limits()`, one for each objective."""
+
+    @property
+    def limits(self) -> Any: ...
 
 
 @runtime_checkable
@@ -274,10 +315,75 @@ class HasProbabilities(Protocol):
 
 
 @runtime_checkable
-class Mixture(Protocol):
-    """An algorithm whose policy is a mixture: one of several policies is drawn when an episode begins."""
+class HasCandidates(Protocol):
+    """An algorithm that keeps several policies while it is trained; when it is done, fresh episodes choose one."""
 
-    def begin(self, state: State, key: Array) -> State: ...
+    @property
+    def tolerance(self) -> Any: ...
+    @property
+    def limits(self) -> Any: ...
+    def num_candidates(self, num_objectives: int) -> int:
+        """0: there is nothing to choose."""
+        ...
+
+    def candidate(self, state: State, index: Any) -> State:
+        """The agent state that plays a candidate."""
+        ...
+
+    def describe_candidate(self, num_objectives: int, index: int) -> dict[str, Any]:
+        """What is said about a candidate that was chosen."""
+        ...
+
+
+@runtime_checkable
+class MaySample(Protocol):
+    """An algorithm whose policy may have to be sampled even where the greedy one is asked for."""
+
+    def is_sampled(self, state: State) -> Any: ...
+
+
+@runtime_checkable
+class HasPrefixes(Protocol):
+    """An algorithm that can play the first of its objectives alone, as if the order ended there."""
+
+    def prefix(self, state: State, num_objectives: Any) -> State:
+        """The agent state whose greedy policy serves the first `num_objectives` objectives only."""
+        ...
+
+
+@runtime_checkable
+class HasColumns(Protocol):
+    """An algorithm that keeps further policies, columns, to use the slack of an objective by a mixture of policies."""
+
+    @property
+    def mixture(self) -> bool:
+        """May the policy be a mixture? Else the best single one is wanted."""
+        ...
+
+    def num_columns(self, num_objectives: int) -> int:
+        """Their indices follow those of the other candidates."""
+        ...
+
+    def mix(self, state: State, weights: Any) -> State:
+        """The agent state that plays a mixture, from the probability of each candidate and column."""
+        ...
+
+
+@runtime_checkable
+class Mixture(Protocol):
+    """An algorithm whose policy may be a mixture: one of several policies is drawn when an episode begins."""
+
+    def begin(self, state: State, key: Array) -> State:
+        """The state that plays one episode."""
+        ...
+
+    def weights(self, state: State) -> Array:
+        """The probability of each policy that may be drawn; all 0: the state is no mixture."""
+        ...
+
+    def component(self, state: State, index: Any) -> State:
+        """The state that plays one of them."""
+        ...
 
 
 @runtime_checkable

@@ -4,7 +4,9 @@ A field with a schedule in it declares what the schedule counts:
 
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
 
-so that a schedule over a fraction of the run, as in `"1e-3 to 1e-5"`, can be turned into one with a length.
+so that a schedule over a fraction of the run, as in `"1e-3 to 1e-5"`, can be turned into one with a length. A field may
+also be such a length itself, `budget: float | OfRun = eqx.field(default=OfRun(), metadata=counts("updates"))`: so an
+algorithm gets to know how long it will be trained, as data.
 """
 
 import dataclasses
@@ -68,8 +70,7 @@ def _resolve(settings: Any, lengths: dict[str, int], prefix: str) -> Any:
         else:
             counted = f"it counts {unit}, whose number is not known beforehand" if unit else "it does not say in what"
             raise InputError(
-                f"{name} is '{fractions[0]}', which lasts for a fraction of the run, but {counted}; "
-                f"write its length, as in '{shown(fractions[0].start)} to {shown(fractions[0].end)} in 1e5'."
+                f"{name} is '{fractions[0]}', a fraction of the run, but {counted}; write {_example(fractions[0])}."
             )
     return dataclasses.replace(settings, **changed)
 
@@ -81,12 +82,23 @@ def _gradient_steps(settings: Any, num_updates: int) -> dict[str, int]:
 
 
 def _is_fraction(part: Any) -> bool:
-    return isinstance(part, Linear) and isinstance(part.steps, OfRun)
+    return isinstance(part, OfRun) or (isinstance(part, Linear) and isinstance(part.steps, OfRun))
 
 
-def _fractions(settings: Any) -> list[Linear]:
+def _fractions(settings: Any) -> list[Linear | OfRun]:
     return [part for part in jax.tree.leaves(settings, is_leaf=_is_fraction) if _is_fraction(part)]
 
 
 def _absolute(part: Any, length: int) -> Any:
-    return Linear(part.start, part.end, max(1.0, float(part.steps.fraction * length))) if _is_fraction(part) else part
+    if not _is_fraction(part):
+        return part
+    if isinstance(part, OfRun):
+        return max(1.0, float(part.fraction * length))
+    return Linear(part.start, part.end, _absolute(part.steps, length))
+
+
+def _example(part: Linear | OfRun) -> str:
+    """The same with a length, for the user to imitate."""
+    if isinstance(part, OfRun):
+        return "its length, as in '1e5'"
+    return f"its length, as in '{shown(part.start)} to {shown(part.end)} in 1e5'"

@@ -16,13 +16,13 @@ import pytest
 from scipy.special import log_softmax as log_softmax_of
 
 import lexrl
-from lexrl.algorithms import a2c, lppo, ppo
+from lexrl.algorithms import a2c, paper_lppo, ppo
 from lexrl.algorithms import actor_critic as ac
 from lexrl.types import Box, Discrete, Spec, Transition
 
 B, M = 12, 3
 BONUS = 0.3
-PLAIN = {"optimizer": "sgd", "max_grad_norm": 0.0}
+PLAIN = {"optimizer": "sgd", "max_grad_norm": 0.0, "normalize_observations": False}
 KEY = jax.random.key(0)
 
 
@@ -192,7 +192,7 @@ class TestFiniteDifferences:
             return np.mean(ratio[:, None] * np.asarray(seen.advantage), axis=0)
 
         theta, unravel = vector(learner.actor)
-        got = jax.jit(jax.jacobian(lambda at: lppo.surrogates(unravel(at), seen)))(theta)
+        got = jax.jit(jax.jacobian(lambda at: paper_lppo.surrogates(unravel(at), seen)))(theta)
         expected = differences(objectives, learner.actor, seen)
         assert got.shape == expected.shape == (M, theta.size)
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-8)
@@ -299,7 +299,7 @@ class TestPolicyGradient:
     def test_lppo(self):
         actor, seen = self.evidence()
         theta, unravel = vector(actor)
-        got = jax.jit(jax.jacobian(lambda at: lppo.surrogates(unravel(at), seen)))(theta)
+        got = jax.jit(jax.jacobian(lambda at: paper_lppo.surrogates(unravel(at), seen)))(theta)
         np.testing.assert_allclose(got, self.gradients(), rtol=1e-6, atol=1e-8)
 
 
@@ -385,13 +385,13 @@ TABLES = lexrl.Networks(hidden_sizes=(), use_bias=False, **PLAIN)
 SHARED = {"num_envs": 4**LENGTH, "num_steps": LENGTH, "learning_rate": 1.0, "networks": TABLES, "gae_lambda": 1.0}
 ONCE = {"num_epochs": 1, "num_minibatches": 1}
 LEARNERS = {
-    "LA2C": lambda **changes: lexrl.LA2C(**(SHARED | changes)),
-    "LPPO clipped": lambda **changes: lexrl.LPPO(**(SHARED | ONCE | changes)),
-    "LPPO penalised": lambda **changes: lexrl.LPPO(**(SHARED | ONCE | {"surrogate": "kl_penalty"} | changes)),
+    "PaperLA2C": lambda **changes: lexrl.PaperLA2C(**(SHARED | changes)),
+    "PaperLPPO clipped": lambda **changes: lexrl.PaperLPPO(**(SHARED | ONCE | changes)),
+    "PaperLPPO penalised": lambda **changes: lexrl.PaperLPPO(**(SHARED | ONCE | {"surrogate": "kl_penalty"} | changes)),
 }
 SECOND_ORDER = {
-    "LA2C": lambda **changes: lexrl.LA2CSecondOrder(**(SHARED | changes)),
-    "LPPO clipped": lambda **changes: lexrl.LPPOSecondOrder(**(SHARED | ONCE | changes)),
+    "PaperLA2C": lambda **changes: lexrl.LA2CSecondOrder(**(SHARED | changes)),
+    "PaperLPPO clipped": lambda **changes: lexrl.LPPOSecondOrder(**(SHARED | ONCE | changes)),
 }
 EACH = pytest.mark.parametrize("name", LEARNERS)
 
@@ -402,7 +402,7 @@ class TestWholeUpdates:
         """Discounted, with the steps weighted; multipliers and rates as given."""
         gamma = np.array([0.5, 0.9])
         algorithm = LEARNERS[name](
-            gamma=(0.5, 0.9), discounted_states=True, multipliers=lexrl.Multipliers(beta=(1.0, 0.5))
+            gamma=(0.5, 0.9), discounted_states=True, multipliers=lexrl.DualAscent(beta=(1.0, 0.5))
         )
         state = ready(algorithm, 2)
         state = state._replace(multipliers=state.multipliers._replace(value=jnp.array([3.0, 0.0])))
@@ -414,7 +414,7 @@ class TestWholeUpdates:
         ratio = np.linalg.norm(mine) / np.linalg.norm(expected)
         assert 0.01 < ratio < 10
 
-    @pytest.mark.parametrize("name", ["LA2C", "LPPO clipped"])
+    @pytest.mark.parametrize("name", ["PaperLA2C", "PaperLPPO clipped"])
     def test_without_weighting_only_undiscounted_sums_are_exact(self, name):
         one = LEARNERS[name](gamma=1.0)
         assert along(moves(one, ready(one, 2), num_steps()), exact_gradient(np.ones(2)).sum(axis=0)) > 1 - 1e-5
@@ -427,14 +427,14 @@ class TestWholeUpdates:
         mine = moves(algorithm, ready(algorithm, 1), seen._replace(reward=seen.reward[..., :1]))
         assert along(mine, exact_gradient(np.ones(2))[0]) > 1 - 1e-5
 
-    @pytest.mark.parametrize("name", ["LA2C", "LPPO clipped"])
+    @pytest.mark.parametrize("name", ["PaperLA2C", "PaperLPPO clipped"])
     @pytest.mark.parametrize("multiplier", [pytest.param(0.0, marks=pytest.mark.slow), 9.0])
     def test_the_second_order_counts_as_much_as_it_should(self, name, multiplier):
         """Dividing the weights by their sum must not change what the second order counts beside the first.
 
         The update must go along `sum_i beta_i grad L_i = sum_i c_i grad K_i + sum_{i>0} beta_i H_0 nu_0`.
         """
-        algorithm = SECOND_ORDER[name](gamma=1.0, multipliers=lexrl.Multipliers(beta=(1.0, 0.5)))
+        algorithm = SECOND_ORDER[name](gamma=1.0, multipliers=lexrl.DualAscent(beta=(1.0, 0.5)))
         state, seen = ready(algorithm, 2), num_steps()
         nu = np.zeros((2, 10))
         nu[0] = np.linspace(-0.4, 0.5, 10)
@@ -455,7 +455,9 @@ class TestWholeUpdates:
 
         def gain(at):
             logs = unravel(at)(evidence.obs).log_prob(evidence.action)
-            return jnp.mean((logs if name == "LA2C" else jnp.exp(logs - evidence.log_prob)) * evidence.advantage[:, 0])
+            return jnp.mean(
+                (logs if name == "PaperLA2C" else jnp.exp(logs - evidence.log_prob)) * evidence.advantage[:, 0]
+            )
 
         first = np.array([1.0 + multiplier * 0.5, 0.5]) @ exact_gradient(np.ones(2)) / LENGTH
         second = 0.5 * np.asarray(jax.jit(jax.hessian(gain))(theta) @ nu[0], float)
@@ -466,7 +468,7 @@ class TestWholeUpdates:
         )
 
     @pytest.mark.parametrize("squash", [False, True])
-    @pytest.mark.parametrize("algorithm", [lexrl.A2C, lexrl.PPO, lexrl.LA2C, lexrl.LPPO])
+    @pytest.mark.parametrize("algorithm", [lexrl.A2C, lexrl.PPO, lexrl.PaperLA2C, lexrl.PaperLPPO])
     def test_continuous_actions_free_or_squashed(self, algorithm, squash):
         """Only shapes: nothing is compiled."""
         one = algorithm(num_envs=2, num_steps=4, networks=lexrl.Networks(hidden_sizes=(3,), squash_output=squash))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lexrl
+from lexrl import catalog
 from lexrl.schedules import Power
 
 ORDER = "min cost > max reward"
@@ -22,9 +23,8 @@ STEPS = 1_000_000
 @pytest.fixture(scope="module")
 def learned():
     """The sets `[S, M+1, A]` learned on each map."""
-    algorithm = lexrl.QLearning(
-        gamma=GAMMA, alpha=Power(0.8), exploration=lexrl.EpsilonGreedy(1.0), tolerance=TOLERANCE, initial_q=0.0
-    )
+    given = {"gamma": GAMMA, "alpha": Power(0.8), "exploration": lexrl.EpsilonGreedy(1.0), "tolerance": TOLERANCE}
+    algorithm = lexrl.QLearning(**catalog.TEXTBOOK | given)
     worlds = lexrl.per_seed([lexrl.GridNav.generate(size=4, map_seed=seed) for seed in MAPS])
     result = lexrl.train(algorithm, worlds, ORDER, seeds=len(MAPS), total_timesteps=STEPS, num_log_points=1)
     assert not result.faults

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import catalog, distributions
-from lexrl.algorithms import sarsa
+from lexrl import catalog, distributions, units
 from lexrl.errors import InputError
 from lexrl.schedules import Constant, Power, glie
-from lexrl.tolerance import Absolute, Adaptive, Relative
+from lexrl.tolerance import Absolute, Evidence, Relative
 from lexrl.types import Box, Discrete, Spec, Transition
 
 RULES = {
@@ -26,27 +25,25 @@ RULES = {
 }
 MAXIMIZING = ("q-learning", "double-q")
 KEY = jax.random.key(0)
+PLAIN = {"evidence": None, "guard": None, "min_alpha": 0.0}
+"""Tables without what the defaults add: the paper's algorithms."""
 
 
 def make(rule, *given, update_tolerance=None, **settings):
     """The algorithm of a name. Only those that maximize over the successor's actions have a tolerance for it."""
     own = {"update_tolerance": update_tolerance} if rule in MAXIMIZING else {}
-    return RULES[rule](*given, **settings, **own)
-
-
-def table_of(state):
-    return state.table if isinstance(state, sarsa.State) else state
+    return RULES[rule](*given, **(PLAIN | settings), **own)
 
 
 def tables(state):
     """`[C, S, M, A]`: C is 2 for double-q, else 1."""
-    q = table_of(state).q
+    q = state.q
     return q if q.ndim == 4 else q[None]
 
 
 def visits_of(state):
     """`[C, S, A]`"""
-    counts = table_of(state).visits
+    counts = state.visits
     return counts if counts.ndim == 3 else counts[None]
 
 
@@ -54,8 +51,7 @@ def replaced(state, **changes):
     """The state with other arrays, where `q` and `visits` have the axis C."""
     one = tables(state).shape[0] == 1
     changes = {name: leaf[0] if one and name in ("q", "visits") else leaf for name, leaf in changes.items()}
-    table = table_of(state)._replace(**changes)
-    return state._replace(table=table) if isinstance(state, sarsa.State) else table
+    return state._replace(**changes)
 
 
 def spec(states, actions, objectives):
@@ -401,7 +397,7 @@ def test_greedy_sets_agree_with_the_reference(rule):
 
 def test_one_objective_is_textbook_q_learning():
     for tolerance in (0.0, 10.0):
-        algorithm = lexrl.QLearning(gamma=0.9, alpha=0.2, tolerance=tolerance)
+        algorithm = lexrl.QLearning(gamma=0.9, alpha=0.2, exploration="epsilon 0.1", tolerance=tolerance, **PLAIN)
         state = algorithm.init(spec(STATES, ACTIONS, 1), KEY)
         q = [[0.0] * ACTIONS for _ in range(STATES)]
         for s, a, (reward,), successor, discount, last in walk(2, 300, STATES, ACTIONS, 1):
@@ -410,13 +406,14 @@ def test_one_objective_is_textbook_q_learning():
         np.testing.assert_allclose(tables(state)[0, :, 0], q, rtol=1e-4, atol=1e-5)
     # Without tolerance and ties the greedy policy is the argmax.
     for s in range(STATES):
-        chances = lexrl.QLearning(tolerance=0.0).probabilities(state, jnp.int32(s), greedy=True)
+        chances = lexrl.QLearning(tolerance=0.0, **PLAIN).probabilities(state, jnp.int32(s), greedy=True)
         np.testing.assert_array_equal(chances, np.eye(ACTIONS)[np.argmax(q[s])])
 
 
 def test_gabor_is_q_learning_without_tolerance():
     gabor = catalog.ALGORITHMS["gabor"]
-    assert eqx.tree_equal(gabor.make(gamma=0.5), lexrl.QLearning(gamma=0.5, tolerance=0.0))
+    plain = lexrl.QLearning(gamma=0.5, alpha=0.01, exploration="epsilon 0.05", tolerance=0.0, **PLAIN)
+    assert eqx.tree_equal(gabor.make(gamma=0.5), plain)
     # 4 against 3.75 is a difference now: only action 0 is left to objective 2.
     algorithm = gabor.make(gamma=(0.5, 0.9), alpha=0.5)
     assert_moved(update(algorithm, by_hand("q-learning")[1], MOVE), (2.0, 1.4))
@@ -432,7 +429,7 @@ def test_a_rollout_is_learned_in_the_order_it_came(rule):
     rollout = jax.tree.map(lambda *leaves: jnp.concatenate(leaves).reshape(3, 2, *leaves[0].shape[2:]), *steps)
     at_once, metrics = algorithm.update(algorithm.init(spec(2, ACTIONS, 3), KEY), rollout, KEY)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), at_once, one_by_one)
-    assert int(table_of(at_once).num_updates) == 6
+    assert int(at_once.num_updates) == 6
     assert metrics["td_error"].shape == (3,)
     assert metrics["num_admissible"].shape == ()
 
@@ -504,8 +501,7 @@ def test_a_scheduled_tolerance_counts_updates():
 
 
 def test_the_variance_of_the_estimates_by_hand():
-    algorithm, state = by_hand("q-learning", alpha=Power(1.0), gamma=0.0, tolerance=Adaptive(2.0))
-    assert (np.asarray(state.variance) == 1e12).all()
+    algorithm, state = by_hand("q-learning", alpha=Power(1.0), gamma=0.0, evidence=Evidence(2.0))
     # First visit, rate 1: errors 1 - 1 = 0 and 2 + 1 = 3; V = (0, 9), Q = (1, 2).
     state = update(algorithm, state, MOVE)
     np.testing.assert_allclose(state.variance[0, :, 2], (0.0, 9.0))
@@ -517,35 +513,93 @@ def test_the_variance_of_the_estimates_by_hand():
     np.testing.assert_allclose(state.variance[0, :, 2], (16 / 9 + 1, 13 / 9), rtol=1e-6)
     untouched = np.ones((2, 2, 3), bool)
     untouched[0, :, 2] = False
-    assert (np.asarray(state.variance)[untouched] == 1e12).all()
+    assert (np.asarray(state.variance)[untouched] == 0).all()
+    np.testing.assert_array_equal(state.extremes, [[1.0, 0.0], [6.0, 2.0]])
 
 
-def test_an_adaptive_tolerance_by_hand():
-    # In state 1: tau = 0.1 + 2 * the largest standard error in D_{i-1}, q_1 = (4, 3.75, 1), q_2 = (2, 6, 12).
-    algorithm, state = by_hand("q-learning", tolerance=Adaptive(2.0, 0.1))
-    assert algorithm.sets(state).all(), "before anything was seen, nothing can be told apart"
-    variance = jnp.full((2, 2, 3), 0.0025).at[1, 0, 2].set(0.01)
-    # tau_1 = 0.1 + 2 * 0.1 = 0.3: {0, 1}; tau_2 = 0.1 + 2 * 0.05: {1}.
-    near = algorithm.sets(state._replace(variance=variance))[1]
+def test_evidence_by_hand():
+    # In state 1: q_1 = (4, 3.75, 1), q_2 = (2, 6, 12); nothing is a tie but for what the estimates cannot tell apart.
+    algorithm, state = by_hand("q-learning", tolerance=0.0, evidence=Evidence(2.0, 0.0))
+    extremes, visits = jnp.array([[0.0, 0.0], [10.0, 10.0]]), jnp.full((2, 3), 4)
+    state = state._replace(extremes=extremes, visits=visits)
+    variance = jnp.full((2, 2, 3), 0.0025)
+    # Two standard errors of a difference are 2 * sqrt(2) * 0.05 = 0.14: less than the 0.25 between 4 and 3.75.
+    sharp = algorithm.sets(state._replace(variance=variance))[1]
+    np.testing.assert_array_equal(sharp, [[True, True, True], [True, False, False], [True, False, False]])
+    # An error of 0.15 in action 1 alone: 2 * sqrt(0.0225 + 0.0025) = 0.32; action 2 has an error of its own.
+    near = algorithm.sets(state._replace(variance=variance.at[1, 0, 1].set(0.0225)))[1]
     np.testing.assert_array_equal(near, [[True, True, True], [True, True, False], [False, True, False]])
-    # An error of 1.5 in objective 1 lets action 2 in; one in objective 2 counts only for actions that are still in.
-    unsure = algorithm.sets(state._replace(variance=variance.at[1, 0, 1].set(2.25)))[1]
-    np.testing.assert_array_equal(unsure, [[True, True, True], [True, True, True], [False, False, True]])
-    out = algorithm.sets(state._replace(variance=variance.at[1, 1, 2].set(100.0)))[1]
-    np.testing.assert_array_equal(out, near)
+    # A resolution of 2.5 % of a range of 10 does it, too; the last objective takes its best whatever its errors are.
+    coarse = by_hand("q-learning", tolerance=0.0, evidence=Evidence(2.0, 0.025))[0]
+    np.testing.assert_array_equal(coarse.sets(state._replace(variance=variance.at[1, 1].set(100.0)))[1], near)
 
 
-@pytest.mark.parametrize(
-    ("settings", "kept"),
-    [
-        ({"tolerance": 0.1}, False),
-        ({"tolerance": (0.1, Adaptive())}, True),
-        ({"update_tolerance": Adaptive() + Absolute(0.1)}, True),
-    ],
-)
-def test_variances_are_kept_where_a_tolerance_asks(settings, kept):
-    state = lexrl.QLearning(**settings).init(spec(2, 3, 2), KEY)
-    assert (state.variance is not None) == kept
+def test_what_was_hardly_tried_cannot_be_told_apart():
+    algorithm, state = by_hand("q-learning", tolerance=0.0, evidence=Evidence())
+    state = state._replace(visits=jnp.array([[9, 9, 9], [9, 9, 3]]), extremes=jnp.zeros((2, 2)))
+    np.testing.assert_array_equal(algorithm.sets(state)[1, 1], [True, False, True])
+
+
+def test_evidence_is_added_to_the_tolerance():
+    algorithm, state = by_hand("q-learning", tolerance=0.2, evidence=Evidence(2.0, 0.0))
+    state = state._replace(variance=jnp.full((2, 2, 3), 0.0025), visits=jnp.full((2, 3), 4), extremes=jnp.zeros((2, 2)))
+    np.testing.assert_array_equal(algorithm.sets(state)[1, 1], [True, True, False])  # 0.25 <= 0.2 + 0.14
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_prefixes_play_the_first_objectives_alone(rule):
+    algorithm, state = by_hand(rule, tolerance=(0.5, 0.0))
+    state = replaced(state, q=jnp.broadcast_to(tables(state)[0], tables(state).shape))
+    first, both = (algorithm.prefix(state, n) for n in (1, 2))
+    np.testing.assert_array_equal(algorithm.probabilities(first, jnp.int32(1), greedy=True), [0.5, 0.5, 0.0])
+    np.testing.assert_array_equal(algorithm.probabilities(both, jnp.int32(1), greedy=True), [0.0, 1.0, 0.0])
+
+
+# Episodes: who plays.
+
+
+def episodes_of(rule, steps, **settings):
+    """The episode's state after transitions (obs, action, reward, next_obs, last), with defaults for a run of 100."""
+    algorithm = units.resolve(RULES[rule](**settings), 100)
+    state = algorithm.init(spec(3, 2, 2), KEY)
+    for time, (s, a, reward, successor, last) in enumerate(steps):
+        state = update(algorithm, state, seen(s, a, reward, successor, last=last), jax.random.fold_in(KEY, time))
+    return algorithm, state
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_an_episode_adds_up_its_returns(rule):
+    _, state = episodes_of(rule, [(0, 0, (1.0, 2.0), 1, False), (1, 1, (4.0, 0.0), 2, False)], gamma=(0.5, 0.9))
+    np.testing.assert_allclose(state.episode.returns, [[3.0, 2.0], [5.0, 2.0]])
+    np.testing.assert_allclose(state.episode.weight, [0.25, 0.81])
+    assert int(state.episode.first) == 0
+
+
+def test_the_first_episode_explores_and_later_ones_take_turns():
+    steps = [(0, 0, (1.0, 0.0), 0, True)] * 300
+    algorithm = units.resolve(lexrl.QLearning(), 300)
+    state = algorithm.init(spec(1, 2, 2), KEY)
+    assert int(state.episode.plays) == 0
+    played = Counter()
+    for time, (s, a, reward, successor, last) in enumerate(steps):
+        state = update(algorithm, state, seen(s, a, reward, successor, last=last), jax.random.fold_in(KEY, time))
+        played[int(state.episode.plays)] += 1
+    assert set(played) == {-1, 0, 1, 2}
+    assert abs(played[1] - played[2]) <= 1, "prefixes take turns"
+    assert 10 <= played[1] + played[2] <= 55  # a tenth of 300, give or take four standard deviations
+
+
+def test_novelty_goes_where_little_was_tried():
+    # Action 0 was taken ten times, action 1 once: the latter promises more, and what was never tried the most.
+    _, state = episodes_of("q-learning", [(0, 0, (0.0, 0.0), 1, True)] * 10 + [(0, 1, (0.0, 0.0), 1, True)])
+    novelty = np.asarray(state.episode.novelty)
+    assert novelty[1, 0] >= novelty[0, 1] > novelty[0, 0] > 0
+    np.testing.assert_allclose(novelty[1:], 20.0)
+
+
+def test_one_objective_needs_no_guard():
+    assert lexrl.QLearning().init(spec(2, 3, 1), KEY).episode.guard is None
+    assert lexrl.QLearning(exploration="epsilon 0.1", **PLAIN).init(spec(2, 3, 2), KEY).episode is None
 
 
 # What cannot work, and first values.

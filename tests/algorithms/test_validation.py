@@ -40,8 +40,8 @@ import lexrl
 for make in (
     lambda: lexrl.QLearning(exploration="no"),
     lambda: lexrl.PPO(surrogate="no"),
-    lambda: lexrl.LPPO(return_estimate="no"),
-    lambda: lexrl.LA2C(return_estimate="no"),
+    lambda: lexrl.PaperLPPO(return_estimate="no"),
+    lambda: lexrl.PaperLA2C(return_estimate="no"),
     lambda: lexrl.A2C(networks=lexrl.Networks(activation="no")),
     lambda: lexrl.Projection(networks=lexrl.Networks(optimizer="no")),
     lambda: lexrl.DQN(activation="no"),

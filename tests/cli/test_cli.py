@@ -12,7 +12,7 @@ import pytest
 
 from lexrl import cli
 from lexrl.catalog import ALGORITHMS, ENVS
-from lexrl.cli.signals import stopping
+from lexrl.cli.execution import stopping
 
 PROGRAM = [sys.executable, "-m", "lexrl"]
 GRID = ["grid-nav", "--size", "5", "--map-seed", "3"]
@@ -101,7 +101,7 @@ class TestTrain:
     def test_leaves_curves_and_numbers(self, trained):
         _, folder = trained
         assert {path.name for path in folder.iterdir()} == {
-            "run.json", "metrics.csv", "summary.json", "policies", "curves.png", "map.png",
+            "run.json", "metrics.csv", "summary.json", "policies", "curves.png", "map.png", "final.safetensors",
         }  # fmt: skip
         summary = json.loads((folder / "summary.json").read_text())
         assert summary["seeds"] == [0, 1, 2]
@@ -190,16 +190,12 @@ def test_any_algorithm_on_any_environment(tmp_path, monkeypatch, capsys):
     assert about["algorithm"]["num_envs"] == 2
 
 
-def test_a_shorter_run_shortens_what_is_scheduled(capsys):
-    def rates(*words):
-        with pytest.raises(SystemExit):
-            cli.main(["train", "lppo", "cart-safe", *words, "--help"])
-        shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
-        return re.search(r"Learning rate of the actor, by the number of updates. \(default: '([^']*)'\)", shown)[1]
-
-    whole, short = rates(), rates("--total-timesteps", "6e5")
-    assert whole == "0.005 to 5e-05 in 2900"
-    assert short == "0.005 to 5e-05 in 290"
+def test_a_shorter_run_shortens_what_is_scheduled(tmp_path):
+    """The preset says how long in fractions of the run; the folder says it in updates."""
+    length = ["--total-timesteps", "8192", "--seeds", "1", "--eval-episodes", "1", "--hidden-sizes", "2"]
+    cli.main(["train", "ppo", "cart-safe", *length, "--out", str(tmp_path / "run")])
+    rate = json.loads((tmp_path / "run" / "run.json").read_text())["algorithm"]["learning_rate"]
+    assert rate == {"kind": "linear", "start": 5e-3, "end": 5e-5, "steps": 0.99 * 8192 / (32 * 64)}
 
 
 @pytest.mark.parametrize(

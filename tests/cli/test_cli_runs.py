@@ -125,12 +125,15 @@ def written(text):
     return lambda path: path.write_text(text)
 
 
-def changed(**values):
-    """With other values by their keys; None takes a key out."""
+def changed(**new):
+    """Other values, with checksums that are right; None removes one."""
 
     def change(path):
-        content = json.loads(path.read_text()) | values
-        path.write_text(json.dumps({key: value for key, value in content.items() if value is not None}))
+        content = store.read_json(path) | new
+        content = {key: value for key, value in content.items() if value is not None}
+        if "hash" in content:
+            content["hash"] = store.deciding_hash(content)
+        store.write_json(path, content)
 
     return change
 
@@ -154,8 +157,8 @@ READERS = ("evaluate", "video", "compare", "report")
 PLAYERS = ("evaluate", "video")
 POLICY = "policies/seed-1.safetensors"
 DAMAGE = {
-    "a flipped bit in a policy": (POLICY, flipped, PLAYERS, "is damaged: its checksum does not match"),
-    "a policy cut off": (POLICY, truncated, PLAYERS, "is damaged, or not written by lexrl"),
+    "a flipped bit in a policy": (POLICY, flipped, READERS, "is damaged, or of another run"),
+    "a policy cut off": (POLICY, truncated, READERS, "is damaged, or of another run"),
     "no policy": (POLICY, lambda path: path.unlink(), PLAYERS, "There is no file"),
     "no JSON": ("run.json", written("{"), EVERYONE, "is damaged: it is not JSON"),
     "no text": ("run.json", lambda path: path.write_bytes(b"\xff\xfe\x00"), EVERYONE, "is damaged: it is not JSON"),
@@ -209,8 +212,8 @@ DAMAGE = {
     "curves cut off": (
         "metrics.csv",
         without_last_line,
-        (*PLAYERS, "report"),
-        "is damaged: it does not have one number of",
+        READERS,
+        "is damaged, or of another run",
     ),
     "no curves": ("metrics.csv", lambda path: path.unlink(), PLAYERS, "There is no file"),
 }

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lexrl.envs import CartPole
+from lexrl.envs.cart_pole import CartPole
 from lexrl.errors import InputError
 from lexrl.types import Box, Discrete, EnvSpec
 

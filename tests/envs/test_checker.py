@@ -12,6 +12,7 @@ from lexrl.runs import plan
 from lexrl.types import Box, Discrete, EnvSpec, Step
 
 ORDER = "max reward > min cost"
+STEPS = 10_000
 
 
 class Told(eqx.Module):
@@ -121,7 +122,7 @@ def test_in_jax(what):
     given, parts = (SAID | STATES)[what]
     for world in (Told(given), lexrl.per_seed([Told(given)])):
         with pytest.raises(lexrl.InputError) as error:
-            plan(lexrl.LPPO(), world, ORDER, 1, 100)
+            plan(lexrl.LPPO(), world, ORDER, 1, STEPS)
         check(error, parts)
 
 
@@ -130,7 +131,7 @@ def test_in_python(what):
     given, parts = SAID[what]
     algorithm = lexrl.LA2C(num_envs=2, num_steps=2, networks=lexrl.Networks(hidden_sizes=()))
     with pytest.raises(lexrl.InputError) as error:
-        lexrl.train(algorithm, Plain(given), ORDER, seeds=1, total_timesteps=4)
+        lexrl.train(algorithm, Plain(given), ORDER, seeds=1, total_timesteps=8)
     check(error, parts)
 
 
@@ -145,7 +146,7 @@ def test_in_python(what):
     ],
 )
 def test_what_fits_passes(given):
-    plan(lexrl.LPPO(), Told(given), ORDER, 1, 100)
+    plan(lexrl.LPPO(), Told(given), ORDER, 1, STEPS)
 
 
 @pytest.mark.parametrize(
@@ -160,4 +161,4 @@ def test_what_fits_passes(given):
 )
 def test_our_own_worlds_pass(world):
     order = " > ".join(f"max {name}" for name in world.spec.signals)
-    plan(lexrl.LPPO(), world, order, 1, 100)
+    plan(lexrl.LPPO(), world, order, 1, STEPS)

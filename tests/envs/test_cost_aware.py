@@ -9,6 +9,7 @@ import lexrl
 from lexrl.constraints import as_limits
 from lexrl.envs import checker
 from lexrl.envs.cost_aware import CostAwareObservation
+from lexrl.envs.cost_aware_batched import CostAwareBatch
 from lexrl.runs import plan
 from lexrl.types import Box, Discrete, Step
 
@@ -113,8 +114,8 @@ def test_worlds_in_python():
         def step(self, state, action, key):
             return Step(0, 0, np.zeros(2), 1.0)
 
-    with pytest.raises(lexrl.InputError, match="stepped from Python"):
-        CostAwareObservation.wrap(Stepped(), as_limits("cost <= 1"))
+    with pytest.raises(lexrl.InputError, match="cannot be added to this environment"):
+        CostAwareBatch.wrap(Stepped(), as_limits("cost <= 1"))
 
 
 def test_a_run_wraps_its_world_once():

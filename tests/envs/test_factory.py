@@ -11,7 +11,10 @@ from gymnasium.wrappers import TimeLimit, TransformObservation
 
 import lexrl
 from lexrl import catalog
-from lexrl.envs import GymEnv, GymVectorEnv, as_env, check_env, env_name, make_env
+from lexrl.envs.checker import check_env
+from lexrl.envs.factory import as_env, env_name, make_env
+from lexrl.envs.gym import GymEnv
+from lexrl.envs.vector import GymVectorEnv
 from lexrl.types import Batchable, Box, Describable, Discrete, Env, HasModel, Renderable, Step, unwrapped
 
 
@@ -61,7 +64,7 @@ class TestNames:
     @pytest.mark.parametrize("name", catalog.ENVS)
     def test_of_the_catalog(self, name):
         env = make_env(name)
-        assert isinstance(env, Env)
+        assert isinstance(env, Env | Batchable)
         check_env(env)
 
     def test_settings(self):

@@ -53,18 +53,18 @@ N = 6000
 
 def steps(world, n=N, seed=0):
     """Every pair of the world `n` times."""
-    n_states, n_actions = world.spec.observation_space.n, world.spec.action_space.n
-    pairs = np.arange(n_states * n_actions)
+    num_states, num_actions = world.spec.observation_space.n, world.spec.action_space.n
+    pairs = np.arange(num_states * num_actions)
     return jax.tree.map(
-        np.asarray, sampled(world, jnp.array(pairs // n_actions), jnp.array(pairs % n_actions), many_keys(n, seed))
+        np.asarray, sampled(world, jnp.array(pairs // num_actions), jnp.array(pairs % num_actions), many_keys(n, seed))
     )
 
 
 def agree_with_rows(world, process, n=N, seed=0):
     answer = steps(world, n, seed)
     exact = process.transitions.toarray()
-    seen = np.stack([np.bincount(row, minlength=process.n_states) for row in answer.state]) / n
-    alive = np.repeat(~process.terminal, process.n_actions)
+    seen = np.stack([np.bincount(row, minlength=process.num_states) for row in answer.state]) / n
+    alive = np.repeat(~process.terminal, process.num_actions)
     assert (seen[alive][exact[alive] == 0] == 0).all()
     error = np.sqrt(exact * (1 - exact) / n)
     assert (np.abs(seen - exact)[alive] <= 5 * error[alive] + 1e-6).all()
@@ -210,21 +210,21 @@ class TestSignals:
     def test_no_end(self):
         assert (steps(lexrl.FiniteEnv(MOMDP.from_arrays(P, R, 0.9))).discount == 1).all()
 
-    @pytest.mark.parametrize("n_objectives", [1, 3])
-    def test_noise_is_gaussian(self, n_objectives):
-        means = np.arange(n_objectives)[:, None, None] * 10.0
+    @pytest.mark.parametrize("num_objectives", [1, 3])
+    def test_noise_is_gaussian(self, num_objectives):
+        means = np.arange(num_objectives)[:, None, None] * 10.0
         process = MOMDP.from_arrays(np.ones((1, 1, 1)), means, 0.5)
         n, sigma = 40_000, 0.2
         noise = steps(lexrl.FiniteEnv(process, reward_noise=sigma), n, seed=5).signals[0] - means[:, 0, 0]
-        assert noise.shape == (n, n_objectives)
+        assert noise.shape == (n, num_objectives)
         for column in noise.T:
             assert abs(column.mean()) < 5 * sigma / np.sqrt(n)
             assert abs(column.var() - sigma**2) < 5 * sigma**2 * np.sqrt(2 / n)
             assert abs(scipy.stats.skew(column)) < 5 * np.sqrt(6 / n)
             assert abs(scipy.stats.kurtosis(column)) < 5 * np.sqrt(24 / n)
             assert scipy.stats.kstest(column / sigma, "norm").pvalue > 1e-3
-        if n_objectives > 1:
-            others = ~np.eye(n_objectives, dtype=bool)
+        if num_objectives > 1:
+            others = ~np.eye(num_objectives, dtype=bool)
             assert np.abs(np.corrcoef(noise.T)[others]).max() < 5 / np.sqrt(n)
             assert np.abs(np.corrcoef(noise.T**2)[others]).max() < 5 / np.sqrt(n)
 

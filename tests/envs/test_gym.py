@@ -11,7 +11,8 @@ import pytest
 from gymnasium import spaces
 
 import lexrl
-from lexrl.envs import GymEnv
+from lexrl import catalog
+from lexrl.envs.gym import GymEnv
 from lexrl.errors import InputError
 from lexrl.loops import host
 from lexrl.loops.population import make_population
@@ -135,7 +136,7 @@ class TestEnds:
     def test_what_is_learned(self, settings, worth):
         """1 a step for ever, at gamma 0.5, is worth 2; 1 once is worth 1."""
         world, _ = corridor(observation=spaces.Discrete(1), shown=0, **settings)
-        algorithm = lexrl.QLearning(alpha=1.0, gamma=0.5)
+        algorithm = lexrl.QLearning(**catalog.TEXTBOOK | {"alpha": 1.0, "gamma": 0.5})
         result = lexrl.train(algorithm, world, ORDER, seeds=1, total_timesteps=60, num_log_points=1)
         np.testing.assert_allclose(result.agent().q.max(), worth, rtol=1e-5)
 

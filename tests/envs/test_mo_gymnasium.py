@@ -10,7 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 import lexrl
-from lexrl.envs import GymEnv, GymVectorEnv
+from lexrl import catalog
+from lexrl.envs.gym import GymEnv
+from lexrl.envs.vector import GymVectorEnv
 from lexrl.momdp import from_outcomes
 from lexrl.types import Box, Discrete, EnvSpec
 
@@ -83,7 +85,7 @@ def process(n, a, entries, paid, known, first, signals):
 
 def worth(result, truth):
     """What every seed's policy is worth exactly."""
-    rows = [np.vstack([table, np.full(truth.n_actions, 1 / truth.n_actions)]) for table in result.probabilities()]
+    rows = [np.vstack([table, np.full(truth.num_actions, 1 / truth.num_actions)]) for table in result.probabilities()]
     return np.array([lexrl.exact.evaluate(truth, table, result.run.order).returns for table in rows])
 
 
@@ -101,16 +103,20 @@ CASES = {
     "gathering": lambda: Case("resource-gathering-v0", put_in_field, SAFE, ((0.1, 0.05), (0.9, 0.5))),
     "fruit": lambda: Case("fruit-tree-v0", put_in_cell, FRUIT, max_episode_steps=10),
 }
+
+
+def plain(**settings):
+    return lexrl.QLearning(**catalog.TEXTBOOK | settings)
+
+
 TABULAR = {
     # Deterministic, so that one visit tells all; high first values make the learner look everywhere.
-    "treasure": (lexrl.QLearning(alpha=1.0, exploration="epsilon 0", tolerance=1e-3, initial_q=(24.0, 0.0)), 6_000),
+    "treasure": (plain(alpha=1.0, exploration="epsilon 0", tolerance=1e-3, initial_q=(24.0, 0.0)), 6_000),
     "gathering": (
-        lexrl.QLearning(
-            alpha="n^-0.5", exploration="epsilon 0.05", initial_q=(0.0, 1.0, 0.0), tolerance=(0.01, 1e-3, 1e-3)
-        ),
+        plain(alpha="n^-0.5", exploration="epsilon 0.05", initial_q=(0.0, 1.0, 0.0), tolerance=(0.01, 1e-3, 1e-3)),
         10_000,
     ),
-    "fruit": (lexrl.QLearning(alpha=1.0, exploration="epsilon 0", tolerance=1e-4, initial_q=10.0), 2_000),
+    "fruit": (plain(alpha=1.0, exploration="epsilon 0", tolerance=1e-4, initial_q=10.0), 2_000),
 }
 
 TABLE = {
@@ -118,8 +124,14 @@ TABLE = {
     "use_bias": False,
     "gamma": GAMMA,
     "num_envs": 32,
+    "num_steps": 4,
     "batch_size": 128,
     "gradient_steps": 32,
+    "num_members": 1,
+    "polyak": 1.0,
+    "double_q": False,
+    "evidence": None,
+    "explore_prefixes": False,
     "target_update_interval": 80,
     "buffer_size": 65_536,
     "optimizer": "sgd",
@@ -132,7 +144,10 @@ NETWORKS = {
     # Values begin at 0, so that no treasure is hoped for: each is found from the one before, by many random steps.
     "treasure": (lexrl.LDQN(**TABLE, learning_rate=12.0, epsilon=0.8, return_scale=20.0, tolerance=0.02), 60_000),
     # Chance, where enemies wait: a lower rate averages over it.
-    "gathering": (lexrl.LDQN(**TABLE, learning_rate=6.0, epsilon=0.7, tolerance=(0.01, 1e-3, 1e-3)), 30_000),
+    "gathering": (
+        lexrl.LDQN(**TABLE, learning_rate=6.0, epsilon=0.7, return_scale=1.0, tolerance=(0.01, 1e-3, 1e-3)),
+        30_000,
+    ),
     "fruit": (lexrl.LDQN(**TABLE, learning_rate=12.0, epsilon=1.0, return_scale=10.0, tolerance=1e-3), 8_000),
 }
 
@@ -142,25 +157,25 @@ POLICY = {"networks": lexrl.Networks(hidden_sizes=(), use_bias=False), "gamma": 
 """Much entropy at first, which leaves slowly: what is not tried is not found."""
 POLICIES = {
     "treasure": (
-        lexrl.LPPO(**POLICY, learning_rate="0.03 to 0.005 in 600", ent_coef="3 to 0.01 in 600", gae_lambda=0.99),
+        lexrl.PaperLPPO(**POLICY, learning_rate="0.03 to 0.005 in 600", ent_coef="3 to 0.01 in 600", gae_lambda=0.99),
         1_500_000,
     ),
     "gathering": (
-        lexrl.LPPO(
+        lexrl.PaperLPPO(
             **POLICY,
             learning_rate="0.03 to 0.005 in 600",
             ent_coef="1 to 0.001 in 600",
-            multipliers=lexrl.Multipliers(beta=1.0, eta=1.0),
+            multipliers=lexrl.DualAscent(beta=1.0, eta=1.0),
         ),
         1_500_000,
     ),
     # Six objectives: the first counts most from the beginning, else their sum is followed into the wrong branch.
     "fruit": (
-        lexrl.LPPO(
+        lexrl.PaperLPPO(
             **POLICY,
             learning_rate="0.05 to 0.01 in 2500",
             ent_coef="3 to 0.1 in 2500",
-            multipliers=lexrl.Multipliers(beta=(1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)),
+            multipliers=lexrl.DualAscent(beta=(1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)),
         ),
         5_200_000,
     ),

@@ -7,7 +7,8 @@ import pytest
 from gymnasium import spaces
 
 import lexrl
-from lexrl.envs import GymEnv, GymVectorEnv
+from lexrl.envs.gym import GymEnv
+from lexrl.envs.vector import GymVectorEnv
 from lexrl.errors import InputError
 from lexrl.order import parse
 

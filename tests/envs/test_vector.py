@@ -12,7 +12,8 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import lexrl
-from lexrl.envs import GymEnv, GymVectorEnv
+from lexrl.envs.gym import GymEnv
+from lexrl.envs.vector import GymVectorEnv
 from lexrl.errors import InputError
 from lexrl.loops import host
 from lexrl.loops.population import make_population

@@ -15,23 +15,23 @@ def order_of(world: MOMDP) -> str:
 
 def all_policies(world: MOMDP) -> np.ndarray:
     """Every deterministic policy, `[n, S]`."""
-    return np.array(list(itertools.product(range(world.n_actions), repeat=world.n_states)))
+    return np.array(list(itertools.product(range(world.num_actions), repeat=world.num_states)))
 
 
 def chain_of(world: MOMDP, policies: np.ndarray) -> np.ndarray:
-    dense = world.transitions.toarray().reshape(world.n_states, world.n_actions, world.n_states)
-    chains = dense[np.arange(world.n_states), policies]
+    dense = world.transitions.toarray().reshape(world.num_states, world.num_actions, world.num_states)
+    chains = dense[np.arange(world.num_states), policies]
     return np.where(world.terminal[:, None], 0.0, chains)
 
 
 def all_values(world: MOMDP) -> np.ndarray:
     """Values of every deterministic policy, `[n, M, S]`."""
     policies = all_policies(world)
-    chains, states = chain_of(world, policies), np.arange(world.n_states)
-    eye = np.eye(world.n_states)
+    chains, states = chain_of(world, policies), np.arange(world.num_states)
+    eye = np.eye(world.num_states)
     values = [
         np.linalg.solve(eye - world.gamma[i] * chains, world.rewards[i][states, policies][..., None])[..., 0]
-        for i in range(world.n_objectives)
+        for i in range(world.num_objectives)
     ]
     return np.stack(values, axis=1)
 
@@ -46,7 +46,7 @@ def lexicographic_best(candidates: np.ndarray, tie: float = 1e-9) -> np.ndarray:
 def best_values(world: MOMDP) -> np.ndarray:
     """State by state, the lexicographically best values any deterministic policy has, `[M, S]`."""
     values = all_values(world)
-    return np.stack([lexicographic_best(values[:, :, s]) for s in range(world.n_states)], axis=1)
+    return np.stack([lexicographic_best(values[:, :, s]) for s in range(world.num_states)], axis=1)
 
 
 def integer_world(seed: int, objectives: int, *, states: int = 4, actions: int = 3, gamma: Any = 0.9) -> MOMDP:

@@ -38,7 +38,7 @@ def test_below_the_gap_a_tolerance_changes_nothing_and_above_it_does(seed):
     below, above = tolerance_table(world, order, [0.99 * deciding, 1.01 * deciding])
     assert below.below_gap
     assert not above.below_gap
-    np.testing.assert_array_equal(below.loss, 0.0)
+    np.testing.assert_allclose(below.loss, 0.0, atol=1e-14)  # the same policy, rounded
     assert below.sizes.sum() == above.sizes.sum() == 6
 
 

@@ -14,7 +14,7 @@ SEEDS = st.integers(0, 10**6)
 
 
 def random_policy(rng, world):
-    return rng.dirichlet(np.ones(world.n_actions), world.n_states)
+    return rng.dirichlet(np.ones(world.num_actions), world.num_states)
 
 
 @settings(max_examples=30, deadline=None)
@@ -27,7 +27,7 @@ def test_values_are_the_limit_of_sums(seed, episodic):
     chain, rewards = world.chain(policy)
     chain = chain.toarray()
     for row, signal, sign in ((0, 1, -1.0), (1, 0, 1.0)):
-        total, power = np.zeros(world.n_states), np.eye(world.n_states)
+        total, power = np.zeros(world.num_states), np.eye(world.num_states)
         for _ in range(2000):
             total += power @ rewards[signal]
             power = world.gamma[signal] * power @ chain
@@ -61,14 +61,14 @@ def test_single_precision_policies_are_welcome():
 
 def backward(world, horizon, tau):
     """Backward induction in plain Python: sets as sets."""
-    ahead = np.zeros((world.n_objectives, world.n_states))
-    dense = world.transitions.toarray().reshape(world.n_states, world.n_actions, world.n_states)
+    ahead = np.zeros((world.num_objectives, world.num_states))
+    dense = world.transitions.toarray().reshape(world.num_states, world.num_actions, world.num_states)
     kept = []
     for _ in range(horizon):
         now, choice = np.zeros_like(ahead), []
-        for s in range(world.n_states):
-            left = set(range(world.n_actions))
-            for i in range(world.n_objectives):
+        for s in range(world.num_states):
+            left = set(range(world.num_actions))
+            for i in range(world.num_objectives):
                 going_on = dense[s] @ np.where(world.terminal, 0.0, ahead[i])
                 q = np.where(world.terminal[s], 0.0, world.rewards[i, s] + world.gamma[i] * going_on)
                 now[i, s] = max(q[a] for a in left)
@@ -86,7 +86,7 @@ def test_finite_horizon_equals_plain_recursion(seed, horizon, episodic, tau):
     solution = solve_horizon(world, order_of(world), horizon, tolerance=tau)
     values, kept = backward(world, horizon, tau)
     np.testing.assert_allclose(solution.values[0], values, atol=1e-12)
-    for t, s in itertools.product(range(horizon), range(world.n_states)):
+    for t, s in itertools.product(range(horizon), range(world.num_states)):
         assert set(np.flatnonzero(solution.sets[t, -1, s])) == kept[t][s]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lexrl.envs import GridNav
+from lexrl.envs.grid_nav import GridNav
 from lexrl.exact import critical_slack, evaluate, occupancy, solve
 
 ORDER = "min cost > max reward"

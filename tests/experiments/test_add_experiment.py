@@ -12,7 +12,7 @@ from lexrl.report import page
 MODULE = '''
 """Random actions on CartPole."""
 
-from lexrl.algorithms import Random
+from lexrl.algorithms.random import Random
 from lexrl.experiments.schedule import Job, finals
 from lexrl.experiments.summary import final_table
 from lexrl.report.sections.text import Text

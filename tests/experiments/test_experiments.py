@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import cli, presets, store
+from lexrl import catalog, cli, presets, store
 from lexrl.catalog import ENVS
 from lexrl.experiments import (
     find,
@@ -28,6 +28,7 @@ from lexrl.experiments import (
     write,
 )
 from lexrl.experiments.power_law import convergence_step, fit, learning_time
+from lexrl.experiments.safety_envs import EnvRow
 from lexrl.experiments.schedule import Finished
 from lexrl.report.run_folder import RunFolder
 from lexrl.tolerance import Relative
@@ -59,8 +60,10 @@ def test_the_papers_sizes():
     assert {(job.tags["states"], job.total_timesteps) for job in found if job.tags["algorithm"] == "double-q"} == {
         (256, 400_000), (512, 800_000),
     }  # fmt: skip
-    nine = {job.tags["algorithm"] for job in safety.runs("paper")}
-    assert nine == {"ldqn", "la2c", "lppo", "rcpo", "appropo", "var-ac", "dqn", "a2c", "random"}
+    both = {"ldqn", "rcpo", "appropo", "var-ac", "dqn", "a2c", "random"}
+    for preset, own in (("paper", {"paper-la2c", "paper-lppo", "slower", "idle"}), ("tuned", {"la2c", "lppo"})):
+        nine = {job.tags["algorithm"] for job in safety.runs("paper") if job.tags["preset"] == preset}
+        assert nine == both | own
     assert {job.seeds for job in safety.runs("paper")} == {10}
     tolerances = {job.tags["tolerance"] for job in slack.runs("paper")}
     assert tolerances == {0.0, 0.2, 0.4, 0.6, 0.8, 1.0}
@@ -115,7 +118,7 @@ def test_the_distance_to_the_optimum():
     """As `gaps` tells it with all its programs; some policies are the optimum here, others miss it at either place."""
     settings = {"num_states": 3, "num_successors": 1, "tie_fraction": 0.5, "reward_noise": 0.0}
     envs = lexrl.per_seed([lexrl.random_env(seed, num_actions=2, **settings) for seed in range(16)])
-    algorithm = lexrl.QLearning(alpha=0.1, gamma=0.9, tolerance=0.001)
+    algorithm = lexrl.QLearning(**catalog.TEXTBOOK | {"alpha": 0.1, "gamma": 0.9, "tolerance": 0.001})
     result = lexrl.train(algorithm, envs, "max signal_1 > max signal_2", seeds=16, total_timesteps=400)
     found = scaling.distance_to_optimum(result)
     gaps = result.gaps([envs.one(i).momdp(0.9) for i in range(16)], tolerance=Relative(0.01))
@@ -147,9 +150,9 @@ def around(cost, reward, seeds=10):
 
 
 class TestClaims:
-    def of_cart(self, **values):
+    def of_cart(self, preset="tuned", **values):
         done = [
-            finished(safety.job(name.replace("_", "-"), "cart-safe", "tuned", 10, 100), around(*value))
+            finished(safety.job(name.replace("_", "-"), "cart-safe", preset, 10, 100), around(*value))
             for name, value in values.items()
         ]
         return {claim: seen for claim, seen, _ in safety_claims.all_claims(done, safety.ALGORITHMS)}
@@ -159,7 +162,10 @@ class TestClaims:
         assert seen["On CartSafe the lexicographic algorithms are safe (tuned settings; safe: cost below 10)."] == "yes"
         assert seen["Of the safe ones LDQN has the most reward (tuned settings)."] == "yes"
         assert seen["VaR-AC struggles (tuned settings)."] == "yes"
-        assert seen["On Intersection no algorithm is safer than random."] == "not decidable"
+
+    def test_with_the_papers_settings_its_own_algorithms_count(self):
+        seen = self.of_cart("paper", ldqn=(1, 400), paper_la2c=(1, 200), paper_lppo=(1, 100))
+        assert seen["On CartSafe the lexicographic algorithms are safe (paper settings; safe: cost below 10)."] == "yes"
 
     def test_otherwise(self):
         seen = self.of_cart(ldqn=(50, 400), la2c=(1, 200), lppo=(1, 500), var_ac=(1, 300))
@@ -170,6 +176,16 @@ class TestClaims:
     def test_alike_is_not_decidable(self):
         seen = self.of_cart(ldqn=(1, 400), la2c=(1, 400), lppo=(1, 100))
         assert seen["Of the safe ones LDQN has the most reward (tuned settings)."] == "not decidable"
+
+    @pytest.mark.parametrize(("lppo", "seen"), [(0.1, "no"), (0.45, "yes"), (0.9, "yes")])
+    def test_nobody_is_safer_than_random_on_intersection(self, lppo, seen):
+        """Always SLOWER is safer, but no algorithm."""
+        jobs_ = {job.tags["algorithm"]: job for job in safety.runs("smoke") if job.env == "intersection"}
+        values = {"random": 0.44, "paper-lppo": lppo, "slower": 0.0, "idle": 0.5}
+        done = [finished(jobs_[name], around(value, 0.5)) for name, value in values.items()]
+        [(claim, answer, numbers)] = safety_claims.all_claims(done, safety.ALGORITHMS)
+        assert (claim, answer) == ("On Intersection no algorithm is safer than random (paper settings).", seen)
+        assert "SLOWER" not in numbers
 
     def test_seeds_that_disagree_decide_nothing(self):
         """Half of the seeds cost nothing, half of them far too much."""
@@ -207,22 +223,22 @@ class TestClaims:
 
     def test_settings(self):
         jobs_ = pb_settings.runs("paper")
-        done = [finished(job, around(1, 400 if job.tags.get("family") == "la2c" else 300)) for job in jobs_]
+        done = [finished(job, around(1, 400 if job.tags.get("family") == "paper-la2c" else 300)) for job in jobs_]
         assert [seen for _, seen, _ in pb_settings._claims(done)] == ["yes", "yes"]
 
 
 def test_one_more_learner_and_one_more_world_are_a_line_each(tmp_path, monkeypatch):
     """Both have presets; a world that nobody draws is left out of the pictures."""
-    made = {"random": presets.Preset(lexrl.Random(), presets.SAFE, 2_000)}
+    made = {"random": lambda: presets.Preset(lexrl.Random(), presets.SAFE, 2_000)}
     monkeypatch.setitem(sys.modules, "my_presets", SimpleNamespace(PRESETS={"paper": lambda: made}))
     entry = ENVS["mountain-car-safe"]._replace(presets="my_presets")
     monkeypatch.setitem(ENVS, "mountain-car-safe", entry)
-    size = {"presets": ("paper",), "seeds": 2, "max_timesteps": 2_000, "max_replayed": 2_000}
+    size = {"presets": ("paper",), "seeds": 2, "max_timesteps": 2_000, "max_replayed": 2_000, "max_episodes": 100}
     monkeypatch.setitem(safety.ALGORITHMS, "ppo-lagrangian", "PPO-Lagrangian")
     monkeypatch.setitem(safety.SIZES, "smoke", size | {"envs": ("cart-safe",), "algorithms": ("ppo-lagrangian",)})
     assert [job.label for job in safety.runs("smoke")] == ["PPO-Lagrangian"]
 
-    monkeypatch.setitem(safety.ENVS, "mountain-car-safe", safety.EnvRow("MountainCarSafe", (1.0, 1.0)))
+    monkeypatch.setitem(safety.ENVS, "mountain-car-safe", EnvRow("MountainCarSafe", (1.0, 1.0)))
     monkeypatch.setitem(safety.SIZES, "smoke", size | {"envs": ("mountain-car-safe",), "algorithms": ("random",)})
     assert not policies.runs("smoke")
     list(perform(plan(["safety"], "smoke"), tmp_path))
@@ -234,7 +250,7 @@ def test_one_more_learner_and_one_more_world_are_a_line_each(tmp_path, monkeypat
 SHORT = {
     "smoke": {
         "presets": ("paper",), "seeds": 2, "envs": ("grid-nav",), "algorithms": ("ldqn", "dqn"),
-        "max_timesteps": 2_000, "max_replayed": 2_000,
+        "max_timesteps": 2_000, "max_replayed": 2_000, "max_episodes": 100,
     },
 }  # fmt: skip
 
@@ -250,7 +266,7 @@ class TestRunning:
     @pytest.fixture(autouse=True)
     def few(self, monkeypatch):
         monkeypatch.setattr(safety, "SIZES", SHORT)
-        monkeypatch.setitem(safety.ENVS, "grid-nav", safety.EnvRow("GridNav", (0.1, 1.0), {"size": 8, "map_seed": 3}))
+        monkeypatch.setitem(safety.ENVS, "grid-nav", EnvRow("GridNav", (0.1, 1.0), {"size": 8, "map_seed": 3}))
 
     def test_stopped_and_taken_up_again(self, root):
         first = next(perform(plan(["safety"], "smoke"), root))

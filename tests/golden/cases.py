@@ -17,13 +17,13 @@ import jaxlib
 import numpy as np
 
 import lexrl
-from lexrl import Multipliers, Networks, PIDLagrangian, Stages
+from lexrl import Convergence, DualAscent, Networks, PIDLagrangian, units
 from lexrl.constraints import as_limits
 from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.loops import compiled, host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
-from lexrl.tolerance import Adaptive
+from lexrl.tolerance import Evidence
 
 # Where the library keeps what is recorded: groups of arrays, by their place in an algorithm's state.
 
@@ -31,9 +31,12 @@ Q_TABLE = {
     "q_table": "q",
     "visits": "visits",
     "q_variance": "variance",
+    "target_extremes": "extremes",
+    "episode": "episode",
+    "num_objectives": "num_objectives",
     "num_updates": "num_updates",
 }
-SARSA = {name: f"table.{place}" for name, place in Q_TABLE.items()} | {"pending_transition": "pending"}
+SARSA = Q_TABLE | {"pending_transition": "pending"}
 Q_NETWORK = {
     "q_network": "net",
     "target_network": "target",
@@ -41,6 +44,13 @@ Q_NETWORK = {
     "replay": "replay.rows",
     "replay_added": "replay.added",
     "num_updates": "num_updates",
+    "return_scale": "scale",
+}
+LEX_Q_NETWORK = {name: f"agent.{place}" for name, place in Q_NETWORK.items()} | {
+    "disagreement": "error",
+    "measured": "measured",
+    "num_episodes": "num_episodes",
+    "num_served": "num_served",
 }
 ACTOR_CRITIC = {
     "actor": "agent.actor",
@@ -55,17 +65,43 @@ ACTOR_CRITIC = {
     "num_updates": "agent.num_updates",
 }
 PENALTY = {"penalty_coefficient": "kappa"}
-STAGES = {
-    "return_estimates": "stages.mean",
-    "slow_return_estimates": "stages.slow_mean",
-    "return_variance": "stages.variance",
-    "num_episodes": "stages.num_episodes",
-    "stable_episodes": "stages.num_stable",
-    "converged": "stages.converged",
-    "thresholds": "stages.threshold",
-    "num_dual_updates": "stages.num_updates",
+CONVERGENCE = {
+    "return_estimates": "convergence.mean",
+    "slow_return_estimates": "convergence.slow_mean",
+    "return_variance": "convergence.variance",
+    "num_episodes": "convergence.num_episodes",
+    "stable_episodes": "convergence.num_stable",
+    "converged": "convergence.converged",
+    "thresholds": "convergence.threshold",
+    "num_dual_updates": "convergence.num_updates",
 }
 MULTIPLIERS = {"multipliers": "multipliers.value", "violations": "multipliers.violation"}
+COURSE = {
+    "stage": "course.stages.stage",
+    "stage_begin": "course.stages.begin",
+    "stage_episode": "course.stages.episode_tracker",
+    "return_origin": "course.stages.origin",
+    "recent_returns": "course.stages.recent",
+    "block_returns": "course.stages.block",
+    "return_variance": "course.stages.variance",
+    "thresholds": "course.stages.threshold",
+    "best_returns": "course.stages.best",
+    "found": "course.stages.found",
+    "at_limit": "course.stages.at_limit",
+    "multipliers": "course.multipliers.log",
+    "advantage_squares": "course.multipliers.square",
+    "returns_by_block": "course.multipliers.returns",
+    "multiplier_lead": "course.multipliers.lead",
+    "average_actor": "course.average",
+    "num_averaged": "course.num_averaged",
+    "references": "course.references",
+    "num_references": "course.num_references",
+    "restricts": "course.restricts",
+    "candidates": "course.candidates",
+    "columns": "course.columns",
+    "mixture_weights": "course.weights",
+    "sampled": "course.sampled",
+}
 SECOND_ORDER = {"second_order_multipliers": "nu"}
 LIMITS = {
     "return_estimates": "lagrangian.mean",
@@ -129,16 +165,17 @@ def car() -> Any:
 
 def tabular(rule: Callable[..., Any] = lexrl.QLearning, **changes: Any) -> Any:
     settings: dict[str, Any] = {"alpha": "n^-0.6", "exploration": "epsilon 0.3", "initial_q": 0.5, "gamma": 0.9}
-    return rule(**(settings | {"tolerance": 0.05} | changes))
+    plain = {"tolerance": 0.05, "evidence": None, "guard": None, "min_alpha": 0.0}
+    return rule(**(settings | plain | changes))
 
 
 def networks(**changes: Any) -> Networks:
-    return Networks(hidden_sizes=(8,), **changes)
+    return Networks(hidden_sizes=(8,), **({"normalize_observations": False} | changes))
 
 
-def stages(**changes: Any) -> Stages:
+def convergence(**changes: Any) -> Convergence:
     """So eager that objectives converge, and multipliers move, within five updates."""
-    return Stages(stats_window_size=4.0, patience=4.0, **changes)
+    return Convergence(stats_window_size=4.0, patience=4.0, **changes)
 
 
 def lagrangian() -> PIDLagrangian:
@@ -154,19 +191,36 @@ def actor_critic(kind: Callable[..., Any], **changes: Any) -> Any:
         "critic_learning_rate": 0.03,
         "networks": networks(),
     }
-    return kind(**(settings | changes))
+    tuned = {"gae_lambda": 0.95} if kind in (lexrl.A2C, lexrl.PPO, lexrl.LA2C, lexrl.LPPO) else {}
+    return kind(**(settings | tuned | changes))
 
 
 def surrogate(kind: Callable[..., Any], **changes: Any) -> Any:
     return actor_critic(kind, **({"num_epochs": 2, "num_minibatches": 2} | changes))
 
 
-def lppo(kind: Callable[..., Any] = lexrl.LPPO, **changes: Any) -> Any:
-    return surrogate(kind, **({"tolerance": 0.01, "stages": stages(), "ent_coef": 0.01} | changes))
+def staged() -> dict[str, Any]:
+    """Stages of two or three updates: in five, the policy is restricted, and multipliers move. Not the defaults, so
+    that these may be tuned."""
+    stages = lexrl.Stages(
+        budget=5.0,
+        preview=0.3,
+        initial_ent_coef=0.05,
+        final_ent_coef=0.02,
+        initial_rate=2.0,
+        final_rate=0.2,
+        critic_final_rate=2.0,
+    )
+    multipliers = lexrl.Multipliers(initial_multiplier=1.0, step_size=2.0, decay=8.0, max_multiplier=1e4)
+    return {"stages": stages, "multipliers": multipliers, "tolerance": 0.01, "ent_coef": 0.01}
 
 
-def la2c(kind: Callable[..., Any] = lexrl.LA2C, **changes: Any) -> Any:
-    return actor_critic(kind, **({"tolerance": 0.01, "stages": stages(), "ent_coef": 0.01} | changes))
+def lppo(kind: Callable[..., Any] = lexrl.PaperLPPO, **changes: Any) -> Any:
+    return surrogate(kind, **({"tolerance": 0.01, "convergence": convergence(), "ent_coef": 0.01} | changes))
+
+
+def la2c(kind: Callable[..., Any] = lexrl.PaperLA2C, **changes: Any) -> Any:
+    return actor_critic(kind, **({"tolerance": 0.01, "convergence": convergence(), "ent_coef": 0.01} | changes))
 
 
 def average_reward(algorithm: Callable[..., Any], kind: Callable[..., Any]) -> Any:
@@ -175,8 +229,8 @@ def average_reward(algorithm: Callable[..., Any], kind: Callable[..., Any]) -> A
 
 
 def q_network(kind: Callable[..., Any] = lexrl.LDQN, **changes: Any) -> Any:
-    """The buffer is written over and the target network renewed within five updates."""
-    sizes = {
+    """The buffer is written over, the target network renewed and the guard asked within five updates."""
+    sizes: dict[str, Any] = {
         "num_envs": 2,
         "num_steps": 8,
         "hidden_sizes": (8,),
@@ -184,7 +238,10 @@ def q_network(kind: Callable[..., Any] = lexrl.LDQN, **changes: Any) -> Any:
         "learning_starts": 32,
         "batch_size": 8,
         "target_update_interval": 24,
+        "polyak": 0.5,
     }
+    if kind is lexrl.LDQN:
+        sizes["guard"] = lexrl.Guard(num_episodes=1.0, interval=1.0, growth_ends=4.0)
     return kind(
         **(sizes | {"gamma": 0.9, "learning_rate": 0.02, "epsilon": "0.5 to 0.1 in 60", "return_scale": 2.0} | changes)
     )
@@ -207,8 +264,8 @@ class Case(NamedTuple):
 
 
 COMPILED = ("compiled",)
-LPPO_STATE = ACTOR_CRITIC | PENALTY | STAGES | MULTIPLIERS
-LA2C_STATE = ACTOR_CRITIC | STAGES | MULTIPLIERS
+LPPO_STATE = ACTOR_CRITIC | PENALTY | CONVERGENCE | MULTIPLIERS
+LA2C_STATE = ACTOR_CRITIC | CONVERGENCE | MULTIPLIERS
 CART_ORDER = "min cost > max reward"
 
 
@@ -228,37 +285,57 @@ def _tabular() -> Iterator[tuple[str, Case]]:
     yield "sarsa", Case(tabular(lexrl.Sarsa), SARSA)
     yield "gabor", Case(tabular(tolerance=0.0), Q_TABLE)
     variants = {
-        "adaptive tolerance": tabular(tolerance=Adaptive(0.5, 0.01)),
+        "evidence": tabular(evidence=Evidence(0.5, 0.01)),
         "softmax": tabular(exploration="softmax n^-0.3"),
         "update tolerance": tabular(tolerance="5%", update_tolerance="0.01 + 1%"),
     }
     for name, algorithm in variants.items():
         yield f"q-learning, {name}", Case(algorithm, Q_TABLE, loops=COMPILED)
+    for name, rule in (rules | {"sarsa": lexrl.Sarsa}).items():
+        yield f"{name}, defaults", Case(units.resolve(rule(), 100), SARSA if name == "sarsa" else Q_TABLE)
     yield "q-learning, M=1", Case(tabular(), Q_TABLE, 1, loops=COMPILED)
     yield "q-learning, M=3", Case(tabular(gamma=(0.8, 0.9, 0.95)), Q_TABLE, 3, loops=COMPILED)
 
 
 def _q_networks() -> Iterator[tuple[str, Case]]:
     yield "DQN", Case(q_network(lexrl.DQN), Q_NETWORK, 1)
-    yield "LDQN", Case(q_network(tolerance=0.05), Q_NETWORK)
+    yield "LDQN", Case(q_network(tolerance=0.05), LEX_Q_NETWORK)
     changed = q_network(
         double_q=True, tolerance=0.1, update_tolerance=0.02, gamma=(0.8, 0.9, 0.95), return_scale=(1.0, 2.0, 3.0)
     )
-    yield "LDQN, double, M=3", Case(changed, Q_NETWORK, 3, loops=COMPILED)
+    yield "LDQN, double, M=3", Case(changed, LEX_Q_NETWORK, 3, loops=COMPILED)
+    textbook: dict[str, Any] = {"evidence": None, "explore_prefixes": False, "num_members": 1, "double_q": False}
+    plain = q_network(target_update_interval=0, **textbook)
     yield (
         "LDQN, no target network",
-        Case(q_network(target_update_interval=0), Q_NETWORK, env=cart(), order=CART_ORDER, loops=COMPILED),
+        Case(plain, LEX_Q_NETWORK, env=cart(), order=CART_ORDER, loops=COMPILED),
     )
+    units = q_network(num_envs=4, num_steps=4, return_scale=None, polyak=0.1)
+    yield "LDQN, units found while learning", Case(units, LEX_Q_NETWORK, loops=COMPILED)
 
 
 def _actor_critics() -> Iterator[tuple[str, Case]]:
     yield "A2C", Case(actor_critic(lexrl.A2C), ACTOR_CRITIC, 1)
     yield "PPO", Case(surrogate(lexrl.PPO), ACTOR_CRITIC | PENALTY, 1)
-    yield "LA2C", Case(la2c(), LA2C_STATE)
-    yield "LPPO", Case(lppo(), LPPO_STATE)
-    yield "LPPO, M=1", Case(lppo(), LPPO_STATE, 1, loops=COMPILED)
-    yield "LPPO, M=3", Case(lppo(gamma=(0.8, 0.9, 0.95), multipliers=Multipliers(damping=0.5)), LPPO_STATE, 3)
-    yield "Projection", Case(surrogate(lexrl.Projection, stages=stages(), tolerance=0.01), ACTOR_CRITIC | STAGES)
+    normalized = surrogate(lexrl.PPO, networks=networks(normalize_observations=True))
+    yield "PPO, normalized observations", Case(normalized, ACTOR_CRITIC | PENALTY, 1)
+    yield "LA2C", Case(actor_critic(lexrl.LA2C, **staged()), ACTOR_CRITIC | COURSE)
+    yield "LPPO", Case(surrogate(lexrl.LPPO, **staged()), ACTOR_CRITIC | PENALTY | COURSE)
+    gammas = (0.8, 0.9, 0.95)
+    yield "LPPO, M=3", Case(surrogate(lexrl.LPPO, **staged(), gamma=gammas), ACTOR_CRITIC | PENALTY | COURSE, 3)
+    squashed = actor_critic(lexrl.LA2C, **staged(), networks=networks(squash_output=True))
+    yield (
+        "LA2C, continuous",
+        Case(squashed, ACTOR_CRITIC | COURSE, env=car(), order="max reward > min cost", loops=COMPILED),
+    )
+    yield "PaperLA2C", Case(la2c(), LA2C_STATE)
+    yield "PaperLPPO", Case(lppo(), LPPO_STATE)
+    yield "PaperLPPO, M=1", Case(lppo(), LPPO_STATE, 1, loops=COMPILED)
+    yield "PaperLPPO, M=3", Case(lppo(gamma=(0.8, 0.9, 0.95), multipliers=DualAscent(damping=0.5)), LPPO_STATE, 3)
+    yield (
+        "Projection",
+        Case(surrogate(lexrl.Projection, convergence=convergence(), tolerance=0.01), ACTOR_CRITIC | CONVERGENCE),
+    )
     yield "Random", Case(lexrl.Random(num_envs=4, num_steps=8), RANDOM)
     yield "Only PPO", Case(lexrl.SingleObjective(surrogate(lexrl.PPO), "signal_1"), ONLY_PPO)
     variants = {
@@ -267,14 +344,14 @@ def _actor_critics() -> Iterator[tuple[str, Case]]:
         "penalised": lppo(surrogate="kl_penalty", kl_target=0.001),
         "estimates by the surrogate": lppo(return_estimate="surrogate"),
         "weighted": lppo(discounted_states=True),
-        "sequential": lppo(stages=stages(sequential=True)),
+        "sequential": lppo(convergence=convergence(sequential=True)),
     }
     for name, algorithm in variants.items():
-        yield f"LPPO, {name}", Case(algorithm, LPPO_STATE, loops=COMPILED)
-    yield "LPPO, second order", Case(lppo(lexrl.LPPOSecondOrder), LPPO_STATE | SECOND_ORDER, loops=COMPILED)
+        yield f"PaperLPPO, {name}", Case(algorithm, LPPO_STATE, loops=COMPILED)
+    yield "PaperLPPO, second order", Case(lppo(lexrl.LPPOSecondOrder), LPPO_STATE | SECOND_ORDER, loops=COMPILED)
     falling = "max signal_1 > min signal_2"  # as the critic learns, its estimates of signal_1 fall
     yield (
-        "LPPO, estimates by the critic",
+        "PaperLPPO, estimates by the critic",
         Case(lppo(return_estimate="critic"), LPPO_STATE, order=falling, loops=COMPILED),
     )
     plain = networks(optimizer="sgd")
@@ -284,14 +361,14 @@ def _actor_critics() -> Iterator[tuple[str, Case]]:
             networks=plain,
             normalize_advantage=False,
             discounted_states=True,
-            multipliers=Multipliers(normalize_violation=False),
+            multipliers=DualAscent(normalize_violation=False),
         ),
     }
     for name, algorithm in variants.items():
-        yield f"LA2C, {name}", Case(algorithm, LA2C_STATE, loops=COMPILED)
-    yield "LA2C, second order", Case(la2c(lexrl.LA2CSecondOrder), LA2C_STATE | SECOND_ORDER, loops=COMPILED)
+        yield f"PaperLA2C, {name}", Case(algorithm, LA2C_STATE, loops=COMPILED)
+    yield "PaperLA2C, second order", Case(la2c(lexrl.LA2CSecondOrder), LA2C_STATE | SECOND_ORDER, loops=COMPILED)
     squashed = la2c(networks=networks(squash_output=True), tolerance=0.001)
-    yield "LA2C, continuous", Case(squashed, LA2C_STATE, env=car(), order="max reward > min cost", loops=COMPILED)
+    yield "PaperLA2C, continuous", Case(squashed, LA2C_STATE, env=car(), order="max reward > min cost", loops=COMPILED)
 
 
 def _constrained() -> Iterator[tuple[str, Case]]:
@@ -395,7 +472,7 @@ def compilations(name: str) -> dict[str, int]:
         jax.monitoring.unregister_event_duration_listener(count)
 
 
-COUNTED = ("q-learning", "LDQN", "LA2C", "LPPO")
+COUNTED = ("q-learning", "LDQN", "LA2C", "LPPO", "PaperLA2C", "PaperLPPO")
 
 
 def fingerprint() -> dict[str, str]:
@@ -416,15 +493,6 @@ def fingerprint() -> dict[str, str]:
     }
 
 
-NO_LONGER_KEPT = {"Projection": ("multipliers", "violations")}
-"""State that the file still holds, and that was never used."""
-
-
 def recorded() -> dict[str, Any]:
-    """The file, but for what is no longer kept."""
-    found = json.loads(FILE.read_text())
-    for name, groups in NO_LONGER_KEPT.items():
-        for measured in found["cases"][name].values():
-            for group in groups:
-                del measured["state"][group]
-    return found
+    """The file."""
+    return json.loads(FILE.read_text())

@@ -58,6 +58,15 @@ def test_multipliers_are_at_work(name: str):
         assert any(metrics["multiplier"]["values"])
 
 
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if len(case.loops) == 2])
+def test_both_loops_gave_the_same_states(name: str):
+    one, other = (
+        {group: numbers["sha256"] for group, numbers in loop["state"].items()}
+        for loop in GOLDEN["cases"][name].values()
+    )
+    assert one == other
+
+
 @pytest.mark.parametrize("name", COUNTED)
 def test_compilations(name: str):
     """As many programs as ever, and none for other numbers."""

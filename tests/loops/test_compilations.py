@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import per_seed
+from lexrl import catalog, per_seed
 from lexrl.loops import compiled, evaluation
 from lexrl.loops.population import make_population
 from lexrl.momdp import MOMDP
@@ -24,7 +24,7 @@ def make_env(**changes):
 
 def make_algorithm(epsilon=0.3, **changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(epsilon), "initial_q": 0.5}
-    return lexrl.QLearning(**(given | changes))
+    return lexrl.QLearning(**(catalog.TEXTBOOK | given | changes))
 
 
 def trained(algorithm=None, env=None, order=ORDER, seeds=SEEDS, steps=40, num_log_points=2):

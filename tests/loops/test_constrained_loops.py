@@ -27,6 +27,7 @@ ORACLE = lexrl.DQN(
     batch_size=16,
     target_update_interval=32,
     learning_rate=0.01,
+    epsilon=0.3,
 )
 ALGORITHMS = {
     "RCPO": lambda least: lexrl.RCPO(constraints=f"cost <= {least}", num_steps=8, **COMMON),

@@ -22,12 +22,19 @@ from loops import compiled_run, host_run
 
 CART, ORDER = lexrl.CartSafe(observe_cos_sin=True, max_episode_steps=50), parse("min cost > max reward")
 NETWORKS = lexrl.Networks(hidden_sizes=(8,))
-EAGER = lexrl.Stages(stats_window_size=5.0, patience=8.0)
 ALGORITHMS = {
     "LPPO": lexrl.LPPO(
-        networks=NETWORKS, num_envs=4, num_steps=16, num_minibatches=2, num_epochs=2, learning_rate=0.01, stages=EAGER
+        networks=NETWORKS,
+        num_envs=4,
+        num_steps=16,
+        num_minibatches=2,
+        num_epochs=2,
+        learning_rate=0.01,
+        stages=lexrl.Stages(budget=15.0),
     ),
-    "LA2C": lexrl.LA2C(networks=NETWORKS, num_envs=4, num_steps=8, learning_rate=0.01, stages=EAGER),
+    "LA2C": lexrl.LA2C(
+        networks=NETWORKS, num_envs=4, num_steps=8, learning_rate=0.01, stages=lexrl.Stages(budget=30.0)
+    ),
     "LDQN": lexrl.LDQN(
         hidden_sizes=(8,),
         num_envs=4,
@@ -35,8 +42,12 @@ ALGORITHMS = {
         learning_starts=64,
         buffer_size=128,
         batch_size=16,
+        gradient_steps=2,
         target_update_interval=32,
         learning_rate=0.01,
+        epsilon=0.3,
+        guard=lexrl.Guard(num_episodes=2.0, interval=1.0, growth_ends=40.0),
+        return_scale=1.0,
     ),
 }
 SEEDS, PLACE, MINE = (4, 3, 9), 1, 3
@@ -98,14 +109,21 @@ class TestTheSameNumbers:
         for place in range(3):
             before, after = (member(train_states.agent, place) for train_states in (begun, end.train_states))
             if case.name == "LDQN":
-                assert after.num_updates > 50
-                assert after.replay.added == STEPS > 128
-                assert differ(before.net, after.net)
-                assert differ(after.target, after.net)
+                assert after.agent.num_updates > 50
+                assert after.agent.replay.added == STEPS > 128
+                assert differ(before.agent.net, after.agent.net)
+                assert differ(after.agent.target, after.agent.net)
+                assert after.num_episodes > 12
             else:
                 assert differ(before.agent.actor, after.agent.actor)
-                assert after.stages.num_episodes >= 12
-        assert case.name == "LDQN" or np.asarray(end.train_states.agent.stages.converged)[:3].any()
+                assert after.course.stages.stage == 1
+                assert after.course.num_references == 1
+                assert after.course.stages.recent.episodes >= 12
+                assert differ(before.course.references, after.course.references)
+        if case.name != "LDQN":
+            first, *_, last = (np.asarray(chunk.metrics["stage"])[:3] for chunk in case.clean)
+            assert (first < 2).all()
+            assert (last == 2).all()
 
     def test_stepped_from_python_alone(self, case):
         """In company, on all devices, compiled; alone, on the host, in other chunks, in the bare environment."""

@@ -8,7 +8,7 @@ import pytest
 from poisoned import Poisoned
 
 import lexrl
-from lexrl import per_seed
+from lexrl import catalog, per_seed
 from lexrl.loops import compiled
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -30,7 +30,7 @@ def poisoned(first=NEVER, second=NEVER, poison=float("nan")):
 
 def make_algorithm(**changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "gamma": 0.9, "initial_q": 0.5}
-    return lexrl.QLearning(**(given | changes))
+    return lexrl.QLearning(**(catalog.TEXTBOOK | given | changes))
 
 
 def chunks(envs, loop=compiled_run, algorithm=None, seeds=SEEDS, steps=60, cuts=6):

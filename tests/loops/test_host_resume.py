@@ -9,7 +9,8 @@ import pytest
 from gymnasium import spaces
 
 import lexrl
-from lexrl.envs import GymEnv
+from lexrl import catalog
+from lexrl.envs.gym import GymEnv
 from lexrl.loops import host
 from lexrl.loops.population import make_population
 from lexrl.order import parse
@@ -23,12 +24,15 @@ ALGORITHMS = {
     ),
     "LDQN": lexrl.LDQN(
         hidden_sizes=(8,),
-        num_envs=3,
-        num_steps=4,
+        num_envs=4,
+        num_steps=3,
         learning_starts=24,
         buffer_size=96,
         batch_size=8,
         target_update_interval=24,
+        learning_rate=1e-3,
+        epsilon=0.3,
+        guard=lexrl.Guard(num_episodes=1.0, interval=1.0, growth_ends=9.0),
     ),
 }
 MAKERS = {
@@ -133,8 +137,8 @@ class Drawn:
 
 
 def test_a_env_that_is_given_keys():
-    whole = trained(lexrl.QLearning(), Drawn, steps=40)
-    rest = trained(lexrl.QLearning(), Drawn, stored(whole[1].train_states), steps=40)
+    whole = trained(lexrl.QLearning(**catalog.TEXTBOOK), Drawn, steps=40)
+    rest = trained(lexrl.QLearning(**catalog.TEXTBOOK), Drawn, stored(whole[1].train_states), steps=40)
     same(whole[-1].train_states, rest[-1].train_states)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import exact, per_seed
+from lexrl import catalog, exact, per_seed
 from lexrl.loops import compiled
-from lexrl.loops.evaluation import evaluate
+from lexrl.loops.evaluation import evaluate, evaluate_on_host
 from lexrl.loops.population import make_population
 from lexrl.momdp import MOMDP
 from lexrl.order import parse
@@ -25,7 +25,7 @@ EPISODES = 4000
 
 def make_algorithm(**changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(EPSILON)}
-    return lexrl.QLearning(**(given | changes))
+    return lexrl.QLearning(**(catalog.TEXTBOOK | given | changes))
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +102,15 @@ class TestApartFromTraining:
         few = evaluate(trained[0], trained[1].agent, episodes=50, gamma=GAMMA)
         for one, other in zip(few, played[True], strict=True):
             np.testing.assert_array_equal(one, other[:, :50])
+
+    def test_episodes_with_other_numbers(self, trained, played):
+        """Each number has its own randomness, whichever is the first; in both loops."""
+        population, train_states = trained
+        few = evaluate(population, train_states.agent, episodes=50, gamma=GAMMA, first=30)
+        stepped = evaluate_on_host(population, population.env, train_states.agent, episodes=50, gamma=GAMMA, first=30)
+        for one, other, whole in zip(few, stepped, played[True], strict=True):
+            np.testing.assert_array_equal(one, whole[:, 30:80])
+            np.testing.assert_allclose(other, whole[:, 30:80], rtol=1e-5)
 
     def test_training_goes_on_as_if_nothing_had_been(self, trained, played):
         population, _ = trained

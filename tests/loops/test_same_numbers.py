@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexrl
-from lexrl import per_seed
+from lexrl import catalog, per_seed
 from lexrl.loops import compiled, keys
 from lexrl.loops.chunks import chunk_ends
 from lexrl.loops.keys import Purpose
@@ -44,7 +44,7 @@ MEMBERS = (*range(100, 115), 7, *range(200, 214))
 
 def make_algorithm(rule="q-learning", **changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "initial_q": 0.5}
-    return RULES[rule](**(given | changes))
+    return RULES[rule](**(catalog.TEXTBOOK | given | changes))
 
 
 def last(chunks):
@@ -76,7 +76,7 @@ class TestCompany:
         mine = member(together.train_states, MEMBERS.index(7))
         same(mine, member(stepped.train_states))
         assert differ(mine.agent, member(together.train_states, 0).agent)
-        table = mine.agent.table if rule == "sarsa" else mine.agent
+        table = mine.agent
         assert table.visits.sum() == 100 - (rule == "sarsa")  # SARSA learns one step late
 
     def test_in_company_and_alone_compiled(self):

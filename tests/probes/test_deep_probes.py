@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import Multipliers, Networks, Stages, exact
+from lexrl import Convergence, DualAscent, Networks, exact
 from lexrl.algorithms.projection import Projection
 from lexrl.schedules import Linear, Power
 from lexrl.tolerance import Absolute
@@ -28,7 +28,7 @@ SIGNALS = ("bonus", "reward", "cost")
 STATES, ACTIONS, END = 6, 3, 5
 GAMMA = 0.9
 SLOW = ("LDQN", "Projection")
-STEPS = {"LDQN": 40_000, "LA2C": 160_000, "LPPO": 160_000, "Projection": 320_000}
+STEPS = {"LDQN": 40_000, "PaperLA2C": 160_000, "PaperLPPO": 160_000, "Projection": 320_000}
 EACH, ENOUGH = 3, 2
 SURE = 0.9
 """A policy has found the right action if it takes it so often."""
@@ -124,15 +124,15 @@ PROBES = {
 
 
 TABLE = Networks(hidden_sizes=(), use_bias=False)
-PATIENCE = {"LA2C": 2000.0, "LPPO": 3000.0, "Projection": 1500.0}
+PATIENCE = {"PaperLA2C": 2000.0, "PaperLPPO": 3000.0, "Projection": 1500.0}
 
 
-def stages(name, **changes):
+def convergence(name, **changes):
     """One objective after the other."""
-    return Stages(**({"stats_window_size": 300.0, "patience": PATIENCE[name], "sequential": True} | changes))
+    return Convergence(**({"stats_window_size": 300.0, "patience": PATIENCE[name], "sequential": True} | changes))
 
 
-MULTIPLIERS = Multipliers(eta=10.0, damping=4.0)
+MULTIPLIERS = DualAscent(eta=10.0, damping=4.0)
 """They move fast, and are damped so that they do not overshoot."""
 
 
@@ -147,7 +147,15 @@ def learner(name, tolerance, kind=None, **changes):
         settings = {
             "epsilon": 0.3,
             "learning_rate": Linear(0.05, 0.0, steps / 16),
+            "num_envs": 8,
+            "num_steps": 4,
+            "gradient_steps": 2,
+            "num_members": 1,
             "target_update_interval": 400,
+            "polyak": 1.0,
+            "double_q": False,
+            "evidence": None,
+            "explore_prefixes": False,
             "return_scale": 5.0,
             "buffer_size": 6_400,
             "learning_starts": 320,
@@ -155,7 +163,7 @@ def learner(name, tolerance, kind=None, **changes):
             "use_bias": False,
         }
         return lexrl.LDQN(gamma=GAMMA, tolerance=tolerance, **(settings | changes))
-    rollout = 4 if name == "LA2C" else 16
+    rollout = 4 if name == "PaperLA2C" else 16
     updates = steps / 16 / rollout
     settings = {
         "num_envs": 16,
@@ -163,21 +171,21 @@ def learner(name, tolerance, kind=None, **changes):
         "gae_lambda": 0.9,
         "learning_rate": Linear(0.02, 0.0, updates),
         "critic_learning_rate": 0.05,
-        "stages": stages(name),
+        "convergence": convergence(name),
         "networks": TABLE,
     }
-    if name != "LA2C":
+    if name != "PaperLA2C":
         settings |= {"num_epochs": 2, "num_minibatches": 2}
     if name != "Projection":
         settings |= {"ent_coef": Linear(0.05, 0.0, 0.7 * updates), "multipliers": MULTIPLIERS}
     if kind not in AVERAGE_REWARD.values():
         settings["gamma"] = GAMMA
-    kind = kind or {"LA2C": lexrl.LA2C, "LPPO": lexrl.LPPO, "Projection": Projection}[name]
+    kind = kind or {"PaperLA2C": lexrl.PaperLA2C, "PaperLPPO": lexrl.PaperLPPO, "Projection": Projection}[name]
     return kind(tolerance=tolerance, **(settings | changes))
 
 
-SECOND_ORDER = {"LA2C": lexrl.LA2CSecondOrder, "LPPO": lexrl.LPPOSecondOrder}
-AVERAGE_REWARD = {"LA2C": lexrl.LA2CAverageReward, "LPPO": lexrl.LPPOAverageReward}
+SECOND_ORDER = {"PaperLA2C": lexrl.LA2CSecondOrder, "PaperLPPO": lexrl.LPPOSecondOrder}
+AVERAGE_REWARD = {"PaperLA2C": lexrl.LA2CAverageReward, "PaperLPPO": lexrl.LPPOAverageReward}
 
 
 def train(name, probes, order=ORDER, **changes):
@@ -187,7 +195,7 @@ def train(name, probes, order=ORDER, **changes):
     worlds = lexrl.per_seed([probe.world() for probe in each])
     result = lexrl.train(algorithms, worlds, order, seeds=len(each), total_timesteps=STEPS[name], num_log_points=1)
     assert not result.faults
-    return result.probabilities(greedy=name == "LDQN").reshape(len(probes), EACH, STATES, ACTIONS)
+    return result.probabilities(deterministic=name == "LDQN").reshape(len(probes), EACH, STATES, ACTIONS)
 
 
 def require_right(probe, policies):
@@ -200,7 +208,9 @@ def learned(name):
     return dict(zip(PROBES, train(name, list(PROBES.values())), strict=True))
 
 
-@pytest.mark.parametrize("name", ["LA2C", "LPPO", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+@pytest.mark.parametrize(
+    "name", ["PaperLA2C", "PaperLPPO", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+)
 @pytest.mark.parametrize("probe", PROBES)
 def test_priority_is_respected(probe, name):
     require_right(PROBES[probe], learned(name)[probe])
@@ -227,7 +237,7 @@ GENEROUS = TEMPTATION._replace(tolerance=(0.5, 0.02), right={0: {0}})
 VARIANTS = {
     "plain": lambda name: {},
     "simultaneous": lambda name: {
-        "stages": stages(name, sequential=False),
+        "convergence": convergence(name, sequential=False),
         "multipliers": dataclasses.replace(MULTIPLIERS, beta=(1.0, 0.05)),
     },
     "second order": lambda name: {"kind": SECOND_ORDER[name]},
@@ -258,8 +268,8 @@ def cases():
     return [
         (variant, name)
         for variant in VARIANTS
-        for name in ("LA2C", "LPPO", "Projection")
-        if name == "LPPO" or (name == "LA2C" and variant not in LPPO_ONLY) or variant == "plain"
+        for name in ("PaperLA2C", "PaperLPPO", "Projection")
+        if name == "PaperLPPO" or (name == "PaperLA2C" and variant not in LPPO_ONLY) or variant == "plain"
     ]
 
 
@@ -274,7 +284,7 @@ def test_every_variant_respects_priority(variant, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["LA2C", "LPPO"])
+@pytest.mark.parametrize("name", ["PaperLA2C", "PaperLPPO"])
 def test_limit_averages(name):
     """In state 0 one may stay, for a reward of 1 or 2 a step, or go round by state 1 for more, which costs."""
     transitions = np.zeros((2, 3, 2))
@@ -282,12 +292,14 @@ def test_limit_averages(name):
     cost, reward = [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5]], [[1.0, 5.0, 2.0], [5.0, 5.0, 5.0]]
     process = lexrl.MOMDP.from_arrays(transitions, [cost, reward], 1.0, initial=[1.0, 0.0], signals=("cost", "reward"))
     # Here each environment's rollout counts as an episode: there are 16 of them between updates.
-    short = stages(name, stats_window_size=150.0, patience=400.0)
-    algorithm = learner(name, (0.02, 0.02), kind=AVERAGE_REWARD[name], stages=short)
+    short = convergence(name, stats_window_size=150.0, patience=400.0)
+    algorithm = learner(name, (0.02, 0.02), kind=AVERAGE_REWARD[name], convergence=short)
     world = lexrl.FiniteEnv(process, max_episode_steps=32)
     result = lexrl.train(algorithm, world, TWO, seeds=EACH, total_timesteps=STEPS[name], num_log_points=1)
     best = lexrl.exact.solve_average(process, TWO).returns
     np.testing.assert_allclose(best, [0.0, 2.0], atol=1e-9)
-    achieved = [exact.average_returns(process.ordered(TWO), policy) for policy in result.probabilities(greedy=False)]
+    achieved = [
+        exact.average_returns(process.ordered(TWO), policy) for policy in result.probabilities(deterministic=False)
+    ]
     reached = (np.abs(np.array(achieved) - best) <= 0.05).all(axis=1)
     assert reached.sum() >= ENOUGH, achieved

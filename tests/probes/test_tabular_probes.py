@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import lexrl
+from lexrl import catalog
 
 RULES = {
     "q-learning": lexrl.QLearning,
@@ -112,9 +113,8 @@ WORLDS = {
 @functools.cache
 def learned(rule):
     """The sets `[S, M+1, A]` each probe taught a learner; one program trains them all."""
-    algorithms = [
-        RULES[rule](GAMMA, 0.05, lexrl.EpsilonGreedy(0.1), tolerance=probe.tolerance) for probe in WORLDS.values()
-    ]
+    given = {**catalog.TEXTBOOK, "gamma": GAMMA, "alpha": 0.05, "exploration": "epsilon 0.1"}
+    algorithms = [RULES[rule](**{**given, "tolerance": probe.tolerance}) for probe in WORLDS.values()]
     worlds = lexrl.per_seed([probe.world() for probe in WORLDS.values()])
     result = lexrl.train(algorithms, worlds, ORDER, seeds=len(WORLDS), total_timesteps=50_000, num_log_points=1)
     assert not result.faults
@@ -138,7 +138,9 @@ def test_the_exact_solver_sees_each_world_the_same_way(name):
 
 
 def test_the_other_order_gives_in_to_temptation():
-    algorithm = lexrl.QLearning(gamma=GAMMA, alpha=0.05, exploration=lexrl.EpsilonGreedy(0.1), tolerance=0.01)
+    algorithm = lexrl.QLearning(
+        **catalog.TEXTBOOK | {"gamma": GAMMA, "alpha": 0.05, "exploration": "epsilon 0.1", "tolerance": 0.01}
+    )
     result = lexrl.train(
         algorithm, TEMPTATION.world(), "max reward > min cost", seeds=1, total_timesteps=20_000, num_log_points=1
     )

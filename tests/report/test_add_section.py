@@ -42,11 +42,11 @@ def html(section, styles):
 
 
 def figure(section, styles):
-    from lexrl.report import canvas
+    from lexrl.report import picture
 
-    with canvas.drawing(4, 3) as drawn:
+    with picture.drawing(4, 3) as drawn:
         drawn.add_subplot().bar(list(section.counts), list(section.counts.values()))
-        return canvas.finish(drawn)
+        return picture.finish(drawn)
 
 
 def rows(section):

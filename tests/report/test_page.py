@@ -70,7 +70,7 @@ def test_a_damaged_run_or_solution_does_not_spoil_the_page(folder, tmp_path):
     (tmp_path / "all" / "solved" / "solution.json").write_text('{"env": "grid-nav"}')
     text = page(tmp_path / "all")
     assert text.count("Left out:") == 2
-    assert "line 2 cannot be read" in text
+    assert "metrics.csv&#x27; is damaged, or of another run" in text
     assert "it has no &#x27;order&#x27;" in text
     assert text.count("<svg") == 1
 
@@ -82,7 +82,7 @@ def test_a_folder_without_runs_is_a_sentence(tmp_path):
         page(tmp_path / "nowhere")
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser here")
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser here: chromium is not installed")
 def test_a_browser_shows_it(folder, tmp_path):
     (tmp_path / "report.html").write_text(page(folder))
     command = [

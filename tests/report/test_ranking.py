@@ -166,3 +166,12 @@ class TestRanking:
 def test_says_what_it_needs(runs, signs, tolerance, said):
     with pytest.raises(InputError, match=said):
         ranking.rank(runs, signs, tolerance)
+
+
+def test_more_than_enough_makes_no_difference():
+    random = np.random.default_rng(0)
+    careful = np.stack([1.0 + 0.1 * random.normal(size=10), 5.0 + 0.1 * random.normal(size=10)], axis=1)
+    bold = np.stack([8.0 + 0.1 * random.normal(size=10), 9.0 + 0.1 * random.normal(size=10)], axis=1)
+    assert ranking.rank([careful, bold], [-1, 1]).classes == ((0,), (1,))
+    assert ranking.rank([careful, bold], [-1, 1], limits=[10.0, None]).classes == ((1,), (0,))
+    assert ranking.rank([careful, bold], [-1, 1], limits=[5.0, None]).classes == ((0,), (1,))

@@ -38,8 +38,9 @@ def test_every_algorithm(name):
 @pytest.mark.parametrize("kind", ["tuned", "paper"])
 @pytest.mark.parametrize("world", ["cart-safe", "grid-nav"])
 def test_every_preset(kind, world):
-    for preset in presets.known(world, kind).values():
-        same(preset.algorithm, there_and_back(preset.algorithm))
+    for build in presets.known(world, kind).values():
+        algorithm = build().algorithm
+        same(algorithm, there_and_back(algorithm))
 
 
 def test_names_in_files_are_unambiguous():

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from lexrl.order import parse
 from lexrl.runs import progress as module
-from lexrl.runs.progress import Speed, arrow, board, last, mean_return, plain, progress, trend
+from lexrl.runs.progress import Speed, arrow, board, details, last, mean_return, plain, progress, stage, trend
 
 NAN = float("nan")
 SEEDS = 4
@@ -131,6 +131,64 @@ class TestMultiplier:
 
     def test_seeds_that_stopped_have_none(self):
         assert last(result(multiplier=NAN), "multiplier", 0) is None
+
+
+def staged(stage, threshold=(2.0, 0.0), estimate=(1.75, 0.0), multiplier=0.25, **more):
+    """Of an algorithm with stages: one number for each seed, or one for all."""
+    one = result(multiplier=multiplier, **more)
+    shape = one.metrics["episode_return"].shape
+    one.metrics["stage"] = np.broadcast_to(np.asarray(stage, float), shape[:2])
+    one.metrics["threshold"] = np.broadcast_to(np.asarray(threshold), shape)
+    one.metrics["return_estimate"] = np.broadcast_to(np.asarray(estimate), shape)
+    return one
+
+
+class TestStages:
+    def test_the_stage_and_its_objective(self):
+        assert stage(staged(1)) == ["stage 1/2: cost"]
+        assert stage(staged(2)) == ["stage 2/2: reward"]
+
+    def test_seeds_that_are_not_equally_far(self):
+        assert stage(staged([1, 2, 2, 1])) == ["stages 1 to 2 of 2: cost, reward"]
+
+    def test_a_stage_that_began_within_the_chunk(self):
+        assert stage(staged(1.5)) == ["stage 2/2: reward"]
+
+    def test_seeds_that_stopped(self):
+        assert stage(staged([1, NAN, 1, 1])) == ["stage 1/2: cost"]
+        assert stage(staged(NAN)) == []
+
+    def test_algorithms_without(self):
+        assert stage(result(multiplier=2.0)) == []
+        assert details(result(multiplier=2.0), 0) == ["multiplier 2"]
+
+    def test_threshold_and_multiplier_once_the_stage_is_over(self):
+        assert details(staged(1), 0) == []
+        assert details(staged(2), 0) == ["discounted 1.75, threshold 2", "multiplier 0.25"]
+        assert details(staged(2), 1) == []
+
+    def test_of_the_seeds_where_it_is_over(self):
+        one = staged([2, 1, 2, 1])
+        one.metrics["threshold"] = np.tile([[[4.0, 0.0], [90.0, 0.0], [6.0, 0.0], [90.0, 0.0]]], (20, 1, 1))
+        assert details(one, 0) == ["discounted 1.75, threshold 5", "multiplier 0.25"]
+
+    def test_in_one_line(self, clock):
+        one = staged(2)
+        interval = mean_return(one, 0)
+        assert plain(one, timed(clock, one)).startswith(
+            f"       1,000 steps  stage 2/2: reward  cost {interval} worse, discounted 1.75, threshold 2, "
+            f"multiplier 0.25  reward {interval} better  "
+        )
+
+    def test_on_a_terminal(self, clock):
+        one = staged(2)
+        console = Console(record=True, width=110, force_terminal=True, file=io.StringIO(), highlight=False)
+        console.print(board(one, timed(clock, one)))
+        cost, reward, now, bar = console.export_text().splitlines()
+        assert cost.rstrip().endswith("discounted 1.75, threshold 2, multiplier 0.25")
+        assert reward.rstrip().endswith("better")
+        assert now.rstrip() == "stage 2/2: reward"
+        assert "100 %" in bar
 
 
 class TestSpeed:

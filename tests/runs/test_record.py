@@ -13,12 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import anonymous
 import lexrl
 from lexrl import Networks, store
 from lexrl.errors import InputError
+from lexrl.loops import selection
+from lexrl.loops.evaluation import evaluate
 from lexrl.order import parse
-from lexrl.runs import checkpoints, execute, plan, versions
+from lexrl.runs import execute, pipeline, plan, record
 from lexrl.runs.observers import callback
+from lexrl.runs.run import fit
 from lexrl.types import Box, Discrete, EnvSpec, Step
 
 ORDER = "min cost > max reward"
@@ -44,7 +48,7 @@ def learners():
 def files(folder):
     """What must be the same, by name."""
     paths = [folder / "metrics.csv", *sorted((folder / "policies").iterdir())]
-    return {path.name: path.read_bytes() for path in paths}
+    return {path.name: anonymous.content(path) for path in paths}
 
 
 def order_of(name):
@@ -130,12 +134,12 @@ def test_damaged_checkpoints_are_passed_over(damage, tmp_path, monkeypatch):
     )
     for count in (1, 2):
         folder = store.new_folder(tmp_path / f"damaged-{count}")
-        monkeypatch.setattr(checkpoints, "MAX_SHARE", float("inf"))  # after every chunk, however long it takes
+        monkeypatch.setattr(pipeline, "MAX_SHARE", float("inf"))  # after every chunk, however long it takes
         interrupted(folder, run, 5)
         assert len(store.checkpoints(folder)) == 2
         for path in store.checkpoints(folder)[:count]:
             damage(path)
-        where, said = checkpoints.latest(folder)
+        where, said = pipeline.latest_checkpoint(folder, store.read_identity(folder))
         assert (None if where is None else len(where.steps)) == (4 if count == 1 else None)
         assert len(said) == count
         with pytest.warns(UserWarning, match="is damaged"):
@@ -148,7 +152,7 @@ def test_a_folder_tells_everything(tmp_path):
     algorithm, world = learners()["lppo"]
     lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=640, num_log_points=2, out=tmp_path / "run")
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        "run.json", "metrics.csv", "curves.png", "policies", "summary.json"
+        "run.json", "metrics.csv", "curves.png", "policies", "summary.json", "final.safetensors",
     }  # fmt: skip
     about = json.loads((tmp_path / "run" / "run.json").read_text())
     assert about["order"] == ORDER
@@ -158,14 +162,40 @@ def test_a_folder_tells_everything(tmp_path):
     assert about["algorithm"]["num_minibatches"] == 2
     assert about["env"] == {"name": "cart-safe", "kwargs": {}}
     assert {"lexrl", "jax", "numpy", "python"} == about["versions"].keys()
-    assert about["commit"] == versions.commit()
+    assert about["commit"] == record.commit()
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert len(summary["per_episode"]["cost"]) == 2
 
 
+def test_which_policy_is_handed_over(tmp_path):
+    """The summary says it, a result that is loaded too; where there was no choice, nothing is said."""
+    algorithm, world = learners()["lppo"]
+    result = lexrl.train(algorithm, world, ORDER, seeds=2, total_timesteps=640, num_log_points=2, out=tmp_path / "run")
+    summary, again = json.loads((tmp_path / "run" / "summary.json").read_text()), lexrl.load(tmp_path / "run")
+    assert summary["selection"] == list(result.selection) == list(again.selection)
+    for seed, (one, policy) in enumerate(zip(again.selection, again.policies, strict=True)):
+        assert one["seed"] == seed == policy.seed
+        assert one["stage"] in (1, 2)
+        assert one["stage"] == policy.state.course.num_references + 1
+        assert one["policy"] in ("best", "last")
+        assert one["actions"] == ("sampled" if policy.is_sampled else "greedy")
+    decided = np.array([[one["per_episode"][name] for name in ("cost", "reward")] for one in again.selection])
+    population, agents = again.on_devices()
+    played = evaluate(population, agents, episodes=selection.EPISODES, first=selection.FIRST)
+    np.testing.assert_allclose(played.returns.mean(axis=1), decided, rtol=1e-5)
+    # Other episodes than those it is evaluated on: they would flatter it.
+    assert not np.allclose(again.evaluate(selection.EPISODES).returns.mean(axis=1)[:, 1], decided[:, 1])
+    unfinished = next(iter(lexrl.stream(algorithm, world, ORDER, seeds=2, total_timesteps=640, num_log_points=2)))
+    assert unfinished.selection == ()
+    algorithm, world = learners()["double-q"]
+    other = lexrl.train(algorithm, world, ORDER, seeds=1, total_timesteps=100, num_log_points=1, out=tmp_path / "other")
+    assert other.selection == ()
+    assert "selection" not in other.summary
+
+
 def test_without_git_there_is_no_commit(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert versions.commit() == ""
+    assert record.commit() == ""
 
 
 def test_a_finished_folder_is_left_alone(tmp_path):
@@ -217,7 +247,7 @@ def test_other_versions_are_told(tmp_path, monkeypatch):
     run = plan(algorithm, world, ORDER, 1, 100, 4)
     interrupted(store.new_folder(tmp_path / "run"), run, 2)
     monkeypatch.setattr(lexrl, "__version__", "99")
-    _, said = checkpoints.latest(tmp_path / "run")
+    _, said = pipeline.latest_checkpoint(tmp_path / "run", store.read_identity(tmp_path / "run"))
     assert "this is lexrl 99" in said[0]
 
 
@@ -226,13 +256,13 @@ def test_checkpoints_take_little_of_the_time(tmp_path, monkeypatch):
     clock, saved = [0.0], []
     algorithm, world = learners()["double-q"]
     run = plan(algorithm, world, ORDER, 1, 500, 500)
-    monkeypatch.setattr(checkpoints, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(pipeline, "time", SimpleNamespace(monotonic=lambda: clock[0]))
 
-    def save(folder, snapshot):
+    def save(folder, snapshot, identity):
         clock[0] += 10
         saved.append(int(snapshot.result.steps[-1]))
 
-    monkeypatch.setattr(checkpoints, "save", save)
+    monkeypatch.setattr(pipeline, "save_checkpoint", save)
     for _ in execute(run, pathlib.Path(tmp_path)):
         clock[0] += 1
     assert saved == [1, 201, 401]
@@ -260,13 +290,14 @@ class TestNames:
     def test_a_named_learner_has_its_tuned_settings(self):
         run = plan("lppo", "cart-safe")
         tuned = lexrl.preset("lppo", "cart-safe")
-        assert jax.tree.leaves(run.algorithm) == jax.tree.leaves(tuned.algorithm)
+        fitted = fit(tuned.algorithm, run.order, tuned.total_timesteps)  # schedules have the length of the run
+        assert jax.tree.leaves(run.algorithm) == jax.tree.leaves(fitted)
         assert (str(run.order), run.total_timesteps) == (tuned.order, tuned.total_timesteps)
         assert run.env.observe_cos_sin
 
     def test_some_of_it_can_be_changed(self):
-        run = plan("lppo", "cart-safe", "max reward > min cost", seeds=3, total_timesteps=1000)
-        assert (str(run.order), run.total_timesteps, run.seeds) == ("max reward > min cost", 1000, (0, 1, 2))
+        run = plan("lppo", "cart-safe", "max reward > min cost", seeds=3, total_timesteps=9000)
+        assert (str(run.order), run.total_timesteps, run.seeds) == ("max reward > min cost", 9000, (0, 1, 2))
 
     @pytest.mark.parametrize(
         ("words", "sentence"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import exact, per_seed
+from lexrl import catalog, exact, per_seed
 from lexrl.loops import compiled
 from lexrl.loops.population import number
 from lexrl.order import parse
@@ -21,7 +21,7 @@ WORLD = lexrl.GridNav.generate(4, map_seed=1, slip_probability=0.3, max_episode_
 
 def learner(**changes):
     given = {"tolerance": 0.05, "alpha": 0.2, "exploration": lexrl.EpsilonGreedy(0.3), "initial_q": 0.5}
-    return lexrl.QLearning(**(given | changes))
+    return lexrl.QLearning(**(catalog.TEXTBOOK | given | changes))
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +126,19 @@ class TestTolerancesInTheOrder:
             Absolute(0.2),
         )
         assert plan(learner(), WORLD, ORDER).algorithm.tolerance == Absolute(0.05)
+
+    def test_a_limit_is_refused_where_it_cannot_be_honored(self):
+        with pytest.raises(lexrl.InputError, match="q-learning cannot honor the limit in 'cost <= 1 > max reward'"):
+            plan(learner(), WORLD, "cost <= 1 > max reward")
+
+    def test_the_refusal_names_those_that_can(self):
+        with pytest.raises(lexrl.InputError, match="; la2c, lppo, projection can, and so does `lexrl solve"):
+            plan(learner(), WORLD, "cost <= 1 > max reward")
+
+    @pytest.mark.parametrize("kind", [lexrl.LPPO, lexrl.LA2C, lexrl.Projection])
+    def test_limits_of_the_order_are_the_algorithms(self, kind):
+        assert plan(kind(), WORLD, "cost <= 1 > max reward").algorithm.limits == (-1.0, np.inf)
+        assert plan(kind(), WORLD, ORDER).algorithm.limits == np.inf
 
     def test_a_tolerance_of_nothing_is_a_tolerance(self):
         assert plan(learner(), WORLD, "min cost ±0 > max reward").algorithm.tolerance[0] == Absolute(0.0)

@@ -38,7 +38,7 @@ class Own(Tolerance):
         return 1 / time
 
 
-def learner(kind=lexrl.LA2C, multipliers=None, nets=None, **changes):
+def learner(kind=lexrl.PaperLA2C, multipliers=None, nets=None, **changes):
     """By default all that Theorem 3 asks for and can be set: alpha 0.55, beta 0.6 and 0.8, eta 0.57, 0.7 and 0.9."""
     given = {
         "critic_learning_rate": "n^-0.55",
@@ -48,7 +48,7 @@ def learner(kind=lexrl.LA2C, multipliers=None, nets=None, **changes):
         "gae_lambda": 0.0,
         "discounted_states": True,
         "normalize_advantage": False,
-        "multipliers": lexrl.Multipliers(**(MULTIPLIERS | (multipliers or {}))),
+        "multipliers": lexrl.DualAscent(**(MULTIPLIERS | (multipliers or {}))),
         "networks": lexrl.Networks(**(NETS | (nets or {}))),
     }
     names = {field.name for field in dataclasses.fields(kind)}  # mean rewards have no discount
@@ -84,7 +84,7 @@ class TestTheorem3:
         ("algorithm", "name"),
         [
             (learner(), "Corollary 1 (LA2C)"),
-            (learner(lexrl.LPPO, surrogate="kl_penalty"), "Corollary 2 (LPPO)"),
+            (learner(lexrl.PaperLPPO, surrogate="kl_penalty"), "Corollary 2 (LPPO)"),
         ],
     )
     def test_what_can_be_set_is(self, algorithm, name):
@@ -96,6 +96,13 @@ class TestTheorem3:
         assert condition(second, "Theorem 3's own").verdict == "unknown"
 
     @pytest.mark.parametrize("algorithm", [lexrl.LA2C(), lexrl.LPPO()])
+    def test_it_is_about_the_papers_algorithms(self, algorithm):
+        name = type(algorithm).__name__
+        said = rf"Theorem 3 is about {name} as the paper .* is paper-{name.lower()} \(lexrl\.Paper{name}\) here"
+        with pytest.raises(lexrl.InputError, match=said):
+            lexrl.check(algorithm, RING, ORDER)
+
+    @pytest.mark.parametrize("algorithm", [lexrl.PaperLA2C(), lexrl.PaperLPPO()])
     @pytest.mark.parametrize(
         ("world", "order"),
         [
@@ -132,7 +139,7 @@ class TestTheorem3:
         [
             (learner(), "K_i = E[log pi A_i]"),
             (lppo(), "K_i = E[rho Q_i] - kappa KL"),
-            (learner(lexrl.LPPO), "K_i = E[rho A_i], clipped"),
+            (learner(lexrl.PaperLPPO), "K_i = E[rho A_i], clipped"),
         ],
     )
     def test_the_form(self, algorithm, form):
@@ -252,16 +259,19 @@ class TestTheorem3:
             (learner(nets={"max_grad_norm": 0.5}), "gradients are clipped to norm 0.5"),
             (learner(normalize_advantage=True), "advantages are normalized"),
             (learner(ent_coef=0.01), "there is an entropy bonus, 0.01"),
-            (learner(stages=lexrl.Stages(sequential=True)), "one objective moves the policy at a time (sequential)"),
+            (
+                learner(convergence=lexrl.Convergence(sequential=True)),
+                "one objective moves the policy at a time (sequential)",
+            ),
             (learner(lexrl.LA2CSecondOrder), "terms of second order are added"),
-            (learner(lexrl.LPPO), "the clipped objective of a sum is not the sum of clipped ones"),
+            (learner(lexrl.PaperLPPO), "the clipped objective of a sum is not the sum of clipped ones"),
         ],
     )
     def test_steps(self, algorithm, shown):
         assert theorem(algorithm, "steps are plain")[1:] == ("fails", shown)
 
     def test_clipping_one_objective_is_its_own_form(self):
-        algorithm = learner(lexrl.LPPO, multipliers={"beta": 1.0, "eta": ("n^-0.57", "n^-0.7")})
+        algorithm = learner(lexrl.PaperLPPO, multipliers={"beta": 1.0, "eta": ("n^-0.57", "n^-0.7")})
         assert theorem(algorithm, "steps are plain", order="max a").verdict == "holds"
 
     @pytest.mark.parametrize(
@@ -440,7 +450,7 @@ class TestCorollaryOfLPPO:
         class Open:
             spec = lexrl.CartSafe().spec._replace(action_space=lexrl.types.Box((1,), -1.0, 1.0))
 
-        _, second = lexrl.check(learner(lexrl.LPPO), Open(), "min cost > max reward")
+        _, second = lexrl.check(learner(lexrl.PaperLPPO), Open(), "min cost > max reward")
         assert condition(second, "state space").verdict == "fails"
         assert "normal policy" in condition(second, "softmax").evidence
 
@@ -460,7 +470,7 @@ class TestCorollaryOfLPPO:
 
     def test_critics(self):
         assert corollary(lppo(), "Q-critics").verdict == "holds"
-        assert corollary(lppo(lexrl.LPPO), "Q-critics").verdict == "fails"
+        assert corollary(lppo(lexrl.PaperLPPO), "Q-critics").verdict == "fails"
         assert corollary(lppo(), "TD(0)").verdict == "holds"
         assert corollary(lppo(gae_lambda=0.5), "TD(0)").verdict == "fails"
         assert corollary(lppo(), "every policy's values").verdict == "unknown"
@@ -489,14 +499,16 @@ class TestQNetworks:
             "fails",
             "a network approximates them (hidden layers of (64, 64), biases)",
         )
-        for what in ("replay buffer", "Huber", "Adam", "target network renewed every 8000 steps", "norm 10"):
+        for what in ("replay buffer", "Huber", "Adam", "cross targets of 2 members", "target networks", "norm 10"):
             assert what in condition(only, "updates").evidence
 
     def test_a_table_is_updated_in_another_way(self):
         table = lexrl.LDQN(
             hidden_sizes=(),
             use_bias=False,
+            num_members=1,
             target_update_interval=0,
+            double_q=False,
             optimizer="sgd",
             max_grad_norm=0.0,
             learning_rate="n^-0.7",
@@ -520,12 +532,12 @@ class TestRatesThatContradictTheOrder:
     @pytest.mark.parametrize(
         "multipliers",
         [
-            lexrl.Multipliers(),
-            lexrl.Multipliers(beta=(1.0, 0.5)),
-            lexrl.Multipliers(beta=(0.5, 1.0)),  # constants do not contradict it in the long run
-            lexrl.Multipliers(beta=(1.0, "n^-0.1"), eta=(1.0, 1.0, "n^-0.1")),
-            lexrl.Multipliers(beta=("n^-0.5", "n^-0.5")),
-            lexrl.Multipliers(beta="n^-0.7", eta="n^-0.9"),
+            lexrl.DualAscent(),
+            lexrl.DualAscent(beta=(1.0, 0.5)),
+            lexrl.DualAscent(beta=(0.5, 1.0)),  # constants do not contradict it in the long run
+            lexrl.DualAscent(beta=(1.0, "n^-0.1"), eta=(1.0, 1.0, "n^-0.1")),
+            lexrl.DualAscent(beta=("n^-0.5", "n^-0.5")),
+            lexrl.DualAscent(beta="n^-0.7", eta="n^-0.9"),
         ],
     )
     def test_fine(self, multipliers):
@@ -534,16 +546,16 @@ class TestRatesThatContradictTheOrder:
     @pytest.mark.parametrize(
         ("multipliers", "words"),
         [
-            (lexrl.Multipliers(beta=("n^-0.8", "n^-0.6")), r"Rate 2 of beta \(n\^-0.6\).*than rate 1 \(n\^-0.8\)"),
-            (lexrl.Multipliers(beta=("n^-0.1", 1.0)), r"Rate 2 of beta \(1\)"),
-            (lexrl.Multipliers(beta=("1 to 0 in 10", "n^-3")), r"Rate 2 of beta"),
-            (lexrl.Multipliers(eta=(1.0, "n^-0.9", "n^-0.8")), r"Rate 3 of eta \(n\^-0.8\).*than rate 2 \(n\^-0.9\)"),
+            (lexrl.DualAscent(beta=("n^-0.8", "n^-0.6")), r"Rate 2 of beta \(n\^-0.6\).*than rate 1 \(n\^-0.8\)"),
+            (lexrl.DualAscent(beta=("n^-0.1", 1.0)), r"Rate 2 of beta \(1\)"),
+            (lexrl.DualAscent(beta=("1 to 0 in 10", "n^-3")), r"Rate 2 of beta"),
+            (lexrl.DualAscent(eta=(1.0, "n^-0.9", "n^-0.8")), r"Rate 3 of eta \(n\^-0.8\).*than rate 2 \(n\^-0.9\)"),
         ],
     )
     def test_refused(self, multipliers, words):
         with pytest.raises(lexrl.InputError, match=words):
             multipliers.check(2)
-        algorithm = lexrl.LA2C(multipliers=multipliers)
+        algorithm = lexrl.PaperLA2C(multipliers=multipliers)
         with pytest.raises(lexrl.InputError, match=words):
             lexrl.check(algorithm, RING, ORDER)
         spec = parse(ORDER).spec(lexrl.FiniteEnv(RING).spec)
@@ -552,7 +564,7 @@ class TestRatesThatContradictTheOrder:
 
     def test_numbers_still_count(self):
         with pytest.raises(lexrl.InputError, match="eta has 2 rates for 2 objectives; give one for all, or 3"):
-            lexrl.Multipliers(eta=(1.0, 1.0)).check(2)
+            lexrl.DualAscent(eta=(1.0, 1.0)).check(2)
 
     def test_traced_rates_pass(self):
-        jax.jit(lambda multipliers: multipliers.check(2))(lexrl.Multipliers(beta=("n^-0.8", "n^-0.6")))
+        jax.jit(lambda multipliers: multipliers.check(2))(lexrl.DualAscent(beta=("n^-0.8", "n^-0.6")))

@@ -9,7 +9,7 @@ import pytest
 import lexrl
 from lexrl.momdp import MOMDP
 from lexrl.schedules import Linear, Power, glie
-from lexrl.tolerance import Absolute, Adaptive, Relative
+from lexrl.tolerance import Absolute, Relative
 from lexrl.types import Box
 
 ORDER = "max a > max b"
@@ -18,10 +18,13 @@ ORDER = "max a > max b"
 LOOP = MOMDP.from_arrays(np.ones((1, 3, 1)), [[[1.0, 1.0, 0.4]], [[0.0, 0.25, 9.0]]], 0.5, signals=["a", "b"])
 
 
+PLAIN = {"evidence": None, "guard": None, "min_alpha": 0.0}
+
+
 def learner(rule=lexrl.QLearning, **changes):
     """By default, everything the theorems ask for."""
     given = {"alpha": "n^-0.7", "exploration": lexrl.EpsilonGreedy(glie()), "tolerance": 0.1, "gamma": 0.5}
-    return rule(**(given | changes))
+    return rule(**(PLAIN | given | changes))
 
 
 def found(algorithm, world=LOOP, order=ORDER):
@@ -263,8 +266,6 @@ class TestToleranceAgainstTheGap:
             (Absolute(1.0) * Linear(1.0, 0.5, 1e4), "fails", "a: 0.5 against 0.6; b: 0.5 against 0.25"),
             (Absolute(1.0) * Linear(1.0, 0.0, 1e4), "fails", "a: 0 against 0.6; b: 0 against 0.25"),
             (Relative(0.8) * Linear(1.0, 0.25, 10.0), "holds", "a: 0.4 against 0.6; b: 0.1 against 0.25"),
-            (Adaptive(), "unknown", "the tolerance follows the algorithm's estimates"),
-            ((Absolute(0.1), Adaptive()), "unknown", "the tolerance follows the algorithm's estimates"),
         ],
     )  # fmt: skip
     def test_the_bandits(self, tolerance, verdict, shown):
@@ -303,7 +304,7 @@ class TestToleranceAgainstTheGap:
             assert not [one for one in found(algorithm)[0].conditions if "tau_Q" in one.text]
 
     def test_gabor_has_none(self):
-        algorithm = lexrl.QLearning(tolerance=0.0, alpha="n^-0.7", exploration=lexrl.EpsilonGreedy(glie()), gamma=0.5)
+        algorithm = learner(tolerance=0.0)
         convergence, proposition = found(algorithm)
         assert convergence.verdict == "fails"
         assert proposition.verdict == "holds"
@@ -320,8 +321,6 @@ class TestTheProposition:
             (0.3, (0.2, 0.4), "fails", "0.2 against 0.3; 0.4 against 0.3"),
             ("10%", 0.06, "fails", "0.06 against 0.2; 0.06 against 0.05"),
             (0.3, Absolute(1.0) * Linear(1.0, 0.1, 100.0), "holds", "0.1 against 0.3; 0.1 against 0.3"),
-            (0.3, Adaptive(), "unknown", "a tolerance follows the algorithm's estimates"),
-            (Adaptive(), 0.3, "unknown", "a tolerance follows the algorithm's estimates"),
         ],
     )
     def test_the_update_is_no_wider_than_the_bandit(self, bandit, update, verdict, shown):
@@ -354,10 +353,6 @@ class TestTheProposition:
         """40 % of a's 2 admit action 2, so b learns to live on 9 a step: 18, of which 40 % are 7.2."""
         _, proposition = found(learner(tolerance="40%"))
         assert "a by at most 1.6, b by at most 14.4" in proposition.promise
-
-    def test_an_adaptive_tolerance_has_no_number(self):
-        _, proposition = found(learner(tolerance=Adaptive()))
-        assert proposition.promise.endswith("for the first two objectives")
 
     def test_nothing_is_promised_for_the_third(self):
         process = MOMDP.from_arrays(np.ones((1, 2, 1)), np.arange(6.0).reshape(3, 1, 2), 0.5, signals=["a", "b", "c"])
@@ -399,6 +394,6 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, ta
     stay_or_leave = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
     rewards = [[[1.0, 5.0], [0.0, 0.0]], [[0.0, 100.0], [0.0, 0.0]]]
     process = lexrl.MOMDP.from_arrays(stay_or_leave, rewards, 0.9, terminal=[1], signals=("first", "second"))
-    learner = rule(gamma=0.9, alpha="n^-0.7", exploration="epsilon 1/n", tolerance=tau)
-    theorem = lexrl.check(learner, process, "max first > max second")[0]
+    plain = {"alpha": "n^-0.7", "min_alpha": 0.0, "exploration": "epsilon 1/n", "evidence": None, "guard": None}
+    theorem = lexrl.check(rule(gamma=0.9, tolerance=tau, **plain), process, "max first > max second")[0]
     assert theorem.verdict == verdict, str(theorem)

@@ -19,7 +19,7 @@ SEEDS = range(12)
 
 def train(algorithms, processes, steps):
     worlds = lexrl.per_seed([lexrl.FiniteEnv(process, reward_noise=0.1) for process in processes])
-    order = ORDER if processes[0].n_objectives == 3 else ORDER.rpartition(" > ")[0]
+    order = ORDER if processes[0].num_objectives == 3 else ORDER.rpartition(" > ")[0]
     result = lexrl.train(algorithms, worlds, order, seeds=len(processes), total_timesteps=steps, num_log_points=1)
     assert not result.faults
     return list(result.probabilities())
@@ -33,7 +33,15 @@ def learned():
     processes = [lexrl.MOMDP.random(seed, 5, 3, 3, gamma=GAMMA, num_successors=3, tie_fraction=0.3) for seed in SEEDS]
     bandit = lexrl.EpsilonGreedy(glie(1000.0))
     algorithms = [
-        lexrl.QLearning(gamma=GAMMA, alpha=Power(0.7), exploration=bandit, tolerance=tuple(map(float, tau)))
+        lexrl.QLearning(
+            evidence=None,
+            guard=None,
+            min_alpha=0.0,
+            gamma=GAMMA,
+            alpha=Power(0.7),
+            exploration=bandit,
+            tolerance=tuple(map(float, tau)),
+        )
         for tau in taus
     ]
     policies = train(algorithms, processes, 400_000)
@@ -65,7 +73,16 @@ def test_the_bound_is_nearly_reached_and_switches_with_the_tolerance():
     taus = (1.1, 0.9)
     bandit = lexrl.EpsilonGreedy(glie(1000.0))
     algorithms = [
-        lexrl.QLearning(gamma=GAMMA, alpha=Power(0.7), exploration=bandit, tolerance=(tau, 0.5), initial_q=0.0)
+        lexrl.QLearning(
+            evidence=None,
+            guard=None,
+            min_alpha=0.0,
+            gamma=GAMMA,
+            alpha=Power(0.7),
+            exploration=bandit,
+            tolerance=(tau, 0.5),
+            initial_q=0.0,
+        )
         for tau in taus
     ]
     policies = train(algorithms, [process] * 2, 100_000)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import lexrl
-from lexrl import Multipliers, Networks, Stages, exact
+from lexrl import Convergence, DualAscent, Networks, exact
 from lexrl.algorithms.projection import Projection
 from lexrl.schedules import Linear
 
@@ -62,15 +62,15 @@ class Plan(NamedTuple):
 
 
 EVERY_DAY = (
-    Plan("LPPO", 2, GENEROUS, 300_000, learning_rate=0.02, patience=3000.0, generous=GENEROUS, batch_size=512),
-    Plan("LA2C", 3, QUICK, 600_000, learning_rate=0.04, patience=2000.0, max_multiplier=10.0),
+    Plan("PaperLPPO", 2, GENEROUS, 300_000, learning_rate=0.02, patience=3000.0, generous=GENEROUS, batch_size=512),
+    Plan("PaperLA2C", 3, QUICK, 600_000, learning_rate=0.04, patience=2000.0, max_multiplier=10.0),
 )
 LONG = (
-    Plan("LA2C", 2, WORLDS[2], 1_000_000, learning_rate=0.03, patience=2000.0, generous=GENEROUS),
-    Plan("LPPO", 2, WORLDS[2], 1_000_000, learning_rate=0.02, patience=2000.0, generous=GENEROUS, batch_size=512),
+    Plan("PaperLA2C", 2, WORLDS[2], 1_000_000, learning_rate=0.03, patience=2000.0, generous=GENEROUS),
+    Plan("PaperLPPO", 2, WORLDS[2], 1_000_000, learning_rate=0.02, patience=2000.0, generous=GENEROUS, batch_size=512),
     Plan("Projection", 2, WORLDS[2], 1_000_000, learning_rate=0.02, patience=4000.0, generous=GENEROUS, batch_size=512),
-    Plan("LA2C", 3, WORLDS[3], 2_000_000, learning_rate=0.03, patience=2000.0, max_multiplier=10.0),
-    Plan("LPPO", 3, WORLDS[3], 5_000_000, learning_rate=0.02, patience=2000.0, batch_size=512, max_multiplier=7.0),
+    Plan("PaperLA2C", 3, WORLDS[3], 2_000_000, learning_rate=0.03, patience=2000.0, max_multiplier=10.0),
+    Plan("PaperLPPO", 3, WORLDS[3], 5_000_000, learning_rate=0.02, patience=2000.0, batch_size=512, max_multiplier=7.0),
     Plan("Projection", 3, PROJECTABLE, 5_000_000, learning_rate=0.02, patience=4000.0, batch_size=512),
 )
 
@@ -107,10 +107,10 @@ def case(m, seed):
 def learner(plan, tolerance):
     """One objective after the other. Multipliers must move faster than the policy, and returns be known well enough."""
     updates = plan.steps / plan.batch_size
-    kind = {"LA2C": lexrl.LA2C, "LPPO": lexrl.LPPO, "Projection": Projection}[plan.name]
-    more = {} if plan.name == "LA2C" else {"num_epochs": 2, "num_minibatches": 2}
+    kind = {"PaperLA2C": lexrl.PaperLA2C, "PaperLPPO": lexrl.PaperLPPO, "Projection": Projection}[plan.name]
+    more = {} if plan.name == "PaperLA2C" else {"num_epochs": 2, "num_minibatches": 2}
     if plan.name != "Projection":
-        more["multipliers"] = Multipliers(eta=15.0, max_multiplier=plan.max_multiplier)
+        more["multipliers"] = DualAscent(eta=15.0, max_multiplier=plan.max_multiplier)
     window = {2: 300.0, 3: 500.0}[plan.m]
     return kind(
         num_envs=16,
@@ -120,7 +120,7 @@ def learner(plan, tolerance):
         learning_rate=Linear(plan.learning_rate, 0.0, updates),
         critic_learning_rate=Linear(0.05, 0.005, updates),
         tolerance=tuple(map(float, tolerance)),
-        stages=Stages(stats_window_size=window, patience=plan.patience, sequential=True),
+        convergence=Convergence(stats_window_size=window, patience=plan.patience, sequential=True),
         networks=Networks(hidden_sizes=(), use_bias=False),
         **more,
     )
@@ -138,7 +138,7 @@ def learned(plan):
     result = lexrl.train(algorithms, worlds, ORDERS[plan.m], seeds=seeds, total_timesteps=plan.steps, num_log_points=1)
     assert not result.faults
     shape = (len(kinds), LEARNERS_EACH, 8, 3)
-    both = result.probabilities(greedy=False).reshape(shape), result.probabilities().reshape(shape)
+    both = result.probabilities(deterministic=False).reshape(shape), result.probabilities().reshape(shape)
     return {key: (both[0][place], both[1][place]) for place, key in enumerate(kinds)}
 
 

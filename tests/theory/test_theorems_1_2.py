@@ -23,8 +23,9 @@ import pytest
 import lexrl
 from lexrl import exact, lex
 from lexrl.schedules import Power, glie
-from lexrl.tolerance import Absolute, Adaptive
+from lexrl.tolerance import Absolute, Evidence
 
+PLAIN = {"evidence": None, "guard": None, "min_alpha": 0.0}
 RULES = {
     "q-learning": lexrl.QLearning,
     "sarsa": lexrl.Sarsa,
@@ -133,11 +134,13 @@ def self_supporting(process, tau):
     return policies[np.take_along_axis(allowed, policies[..., None], axis=2).all(axis=(1, 2))]
 
 
-def learners(family, chosen, rule="q-learning", tolerance=None, exploration=None):
+def learners(family, chosen, rule="q-learning", tolerance=None, exploration=None, **more):
     """An algorithm for each world: the rates of the theorem, and half the gap as tolerance unless told otherwise."""
     bandit = lexrl.EpsilonGreedy(glie(family.exploration)) if exploration is None else exploration
     return [
-        RULES[rule](case.gamma, ALPHA, bandit, tolerance=case.below_the_gap if tolerance is None else tolerance)
+        RULES[rule](
+            case.gamma, ALPHA, bandit, tolerance=case.below_the_gap if tolerance is None else tolerance, **PLAIN | more
+        )
         for case in chosen
     ]
 
@@ -185,7 +188,7 @@ def test_a_softmax_bandit_that_cools_slowly_reaches_the_exact_policy():
 
 def test_a_tolerance_that_shrinks_with_the_errors_of_the_estimates_reaches_the_exact_policy():
     # Nothing is known of the gap here. Four standard errors: two estimates of the same value rarely part that far.
-    assert stray_states(SHORT[3], 3, tolerance=Adaptive(4.0)) == {}
+    assert stray_states(SHORT[3], 3, tolerance=0.0, evidence=Evidence(4.0)) == {}
 
 
 def test_a_tolerance_that_shrinks_too_fast_leaves_lower_objectives_nothing_to_decide():
@@ -223,7 +226,7 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_gap(rule, tau, stays)
     np.testing.assert_allclose(gaps.literal, [5.0, 100.0])
     np.testing.assert_allclose(gaps.deciding, [5.0, np.inf])
     np.testing.assert_array_equal(self_supporting(process, (tau, tau)), [[0]] if tau < 0.5 else [[0], [1]])
-    algorithm = RULES[rule](0.9, ALPHA, lexrl.EpsilonGreedy(glie(30.0)), tolerance=tau)
+    algorithm = RULES[rule](0.9, ALPHA, lexrl.EpsilonGreedy(glie(30.0)), tolerance=tau, **PLAIN)
     result = lexrl.train(
         algorithm, lexrl.FiniteEnv(process), ORDERS[2], seeds=3, total_timesteps=100_000, num_log_points=1
     )

@@ -15,7 +15,8 @@ SAFE = "min cost > max reward"
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("ldqn", marks=pytest.mark.slow), "la2c", pytest.param("lppo", marks=pytest.mark.slow)]
+    "name",
+    [pytest.param("ldqn", marks=pytest.mark.slow), "paper-la2c", pytest.param("paper-lppo", marks=pytest.mark.slow)],
 )
 def test_the_safest_policy_of_a_large_grid(name):
     tuned = preset(name, "grid-nav")
@@ -26,7 +27,7 @@ def test_the_safest_policy_of_a_large_grid(name):
     costs = [-exact.evaluate(process, policy, SAFE).returns[0] for policy in result.probabilities()]
     assert least < 1e-3
     assert max(costs) <= least + 0.05
-    nowhere = np.full((process.n_states, 4), 0.25)
+    nowhere = np.full((process.num_states, 4), 0.25)
     assert -exact.evaluate(process, nowhere, SAFE).returns[0] > 1  # chance does not find it
 
 
@@ -34,7 +35,7 @@ def test_the_safest_policy_of_a_large_grid(name):
 def test_what_a_slack_buys():
     slacks = (0.25, 0.5, 1.0)
     world = lexrl.GridNav.generate(size=8, map_seed=3, max_episode_steps=100)
-    tuned = preset("lppo", "grid-nav")
+    tuned = preset("paper-lppo", "grid-nav")
     process = world.momdp(0.95)
     rewards = []
     for slack in slacks:
@@ -42,7 +43,7 @@ def test_what_a_slack_buys():
         result = lexrl.train(
             tuned.algorithm, world, order, seeds=1, total_timesteps=tuned.total_timesteps, num_log_points=2
         )
-        cost, reward = exact.evaluate(process, result.probabilities(greedy=False)[0], SAFE).returns * (-1, 1)
+        cost, reward = exact.evaluate(process, result.probabilities(deterministic=False)[0], SAFE).returns * (-1, 1)
         best_cost, best_reward = exact.solve_slack(process, order).returns * (-1, 1)
         assert cost <= best_cost + 0.05
         assert reward >= 0.95 * best_reward

@@ -15,7 +15,7 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl.algorithms import actor_critic, validation
-from lexrl.algorithms.actor_critic import Agent, Batch
+from lexrl.algorithms.actor_critic import AS_SET, Agent, Batch, Pace
 from lexrl.networks import Actor, Networks
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
@@ -34,11 +34,11 @@ class A2C(eqx.Module):
 
     num_envs: int = eqx.field(static=True, default=16)
     """Environments that are stepped in parallel."""
-    num_steps: int = eqx.field(static=True, default=16)
+    num_steps: int = eqx.field(static=True, default=64)
     """Steps of each environment between updates."""
     gamma: float = 0.99
     """Discount factor."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.97
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
@@ -75,15 +75,16 @@ def step(
     batch: Batch,
     advantage: Float[Array, " B"],
     gradient_term: Callable[[Actor], Any] | None = None,
+    pace: Pace = AS_SET,
 ) -> tuple[Agent, Metrics]:
     """One gradient step of the actor and one of the critic, with the settings of `algorithm`.
 
     `gradient_term` is added to the direction in which the actor moves.
     """
-    ent_coef = algorithm.ent_coef(agent.num_updates)
+    ent_coef = algorithm.ent_coef(agent.num_updates) + pace.ent_coef
 
     def loss(actor: Actor) -> tuple[Array, Metrics]:
-        policy = actor(batch.obs)
+        policy = batch.policy_of(actor)
         gain = jnp.mean(policy.log_prob(batch.action) * advantage)
         entropy = jnp.mean(policy.entropy())
         return -gain - ent_coef * entropy, {"surrogate": gain, "entropy": entropy}
@@ -92,7 +93,9 @@ def step(
     if gradient_term is not None:
         gradient = jax.tree.map(jnp.subtract, gradient, gradient_term(agent.actor))
     networks = algorithm.networks
-    agent = actor_critic.step_actor(networks, agent, gradient, algorithm.learning_rate(agent.num_updates))
-    agent, losses = actor_critic.step_critic(networks, agent, batch, algorithm.critic_learning_rate(agent.num_updates))
-    kl = jnp.mean(agent.actor(batch.obs).kl(batch.policy))
+    learning_rate = algorithm.learning_rate(agent.num_updates) * pace.rate
+    agent = actor_critic.step_actor(networks, agent, gradient, learning_rate)
+    critic_learning_rate = algorithm.critic_learning_rate(agent.num_updates) * pace.critic_rate
+    agent, losses = actor_critic.step_critic(networks, agent, batch, critic_learning_rate)
+    kl = jnp.mean(batch.policy_of(agent.actor).kl(batch.policy))
     return agent, metrics | {"value_loss": losses, "approx_kl": kl}

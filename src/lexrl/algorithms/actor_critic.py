@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from lexrl import returns
-from lexrl.backend import fusion_barrier
+from lexrl.backend import fusion_barrier, reciprocal
 from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
-from lexrl.networks import Actor, Network, Networks
+from lexrl.networks import Actor, Network, Networks, normalizers, with_normalizers
 from lexrl.optimizers import OptState
 from lexrl.returns import EpisodeTracker
 from lexrl.types import Discrete, Spec, Transition
@@ -30,11 +30,26 @@ class Agent(NamedTuple):
     actor_opt_state: OptState
     critic_opt_state: OptState
     value_scale: Float[Array, " M"]
-    """Root mean square of the critic's targets."""
+    """Root mean square of the critic's targets: 0 before the first update, and as long as all of them are 0."""
     mean_reward: Float[Array, " M"]
     """Mean reward per step."""
     episode_tracker: EpisodeTracker
     num_updates: Int[Array, ""]
+
+
+class Pace(NamedTuple):
+    """What an update changes about the settings of an algorithm."""
+
+    rate: Any = 1.0
+    """The actor's learning rate is multiplied by it."""
+    critic_rate: Any = 1.0
+    """The critic's."""
+    ent_coef: Any = 0.0
+    """Added to the entropy coefficient."""
+
+
+AS_SET = Pace()
+"""Nothing is changed."""
 
 
 class Batch(NamedTuple):
@@ -55,6 +70,12 @@ class Batch(NamedTuple):
     """`EpisodeStats`"""
     weight: Any = None
     """Weight of each transition for each objective, `[B, M]`; None: all the same."""
+    allowed: Any = None
+    """The actions that the policy may choose from, `[B, A]`; None: all."""
+
+    def policy_of(self, actor: Actor) -> Distribution:
+        """An actor's policy where the transitions began."""
+        return restrict(actor(self.obs), self.allowed)
 
     def rows(self) -> "Batch":
         """Only the parts with one row per transition."""
@@ -71,7 +92,7 @@ def init_agent(networks: Networks, spec: Spec, key: Array, num_envs: int, per_ac
         critic=critic,
         actor_opt_state=networks.init_opt_state(actor),
         critic_opt_state=networks.init_opt_state(critic),
-        value_scale=jnp.ones(m),
+        value_scale=jnp.zeros(m),
         mean_reward=jnp.zeros(m),
         episode_tracker=returns.init_tracker(num_envs, m),
         num_updates=jnp.int32(0),
@@ -97,21 +118,36 @@ def probabilities(self: Any, state: Any, obs: Array, *, greedy: bool = False) ->
     return jax.nn.softmax(policy.logits)
 
 
+def restrict(policy: Distribution, allowed: Bool[Array, "*batch A"] | None) -> Distribution:
+    """The policy with only some of its discrete actions; None: as it is."""
+    return policy.restrict(allowed) if allowed is not None and isinstance(policy, Categorical) else policy
+
+
 def advantages(
-    networks: Networks, agent: Agent, rollout: Transition, gamma: Any, gae_lambda: Any, min_step: float = 0.01
+    networks: Networks,
+    agent: Agent,
+    rollout: Transition,
+    gamma: Any,
+    gae_lambda: Any,
+    min_step: float = 0.01,
+    allowed: Bool[Array, "T N A"] | None = None,
+    limits: Any = jnp.inf,
 ) -> tuple[Agent, Batch]:
     """Discounted advantages and value targets of a rollout, and the agent with its running statistics updated.
 
-    The n-th update moves running means by `1 / n` of the way, but at least by `min_step`; with 0 they converge.
+    The n-th update moves running means by `1 / n` of the way, but at least by `min_step`; with 0 they converge. The
+    returns of episodes are undiscounted where there are `limits`.
     """
     gamma, agent = per_objective(gamma, rollout.reward.shape[-1]), count_update(agent, rollout, min_step)
-    policy = agent.actor(rollout.obs)
+    policy = restrict(agent.actor(rollout.obs), allowed)
     value = agent.value_scale * predict(networks, agent.critic, rollout.obs)
     next_value = agent.value_scale * predict(networks, agent.critic, rollout.next_obs)
     errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, gamma)
-    return make_batch(
-        agent, rollout, policy, value, returns.gae(errors, rollout.last, gamma, gae_lambda), gamma, min_step
-    )
+    agent, batch = make_batch(
+        agent, rollout, policy, value, returns.gae(errors, rollout.last, gamma, gae_lambda),
+        returns.judged_discount(gamma, per_objective(limits, gamma.shape[0])), min_step,
+    )  # fmt: skip
+    return agent, batch if allowed is None else batch._replace(allowed=allowed.reshape(-1, allowed.shape[-1]))
 
 
 def lexicographic_advantages(algorithm: Any, agent: Agent, rollout: Transition) -> tuple[Agent, Batch]:
@@ -124,11 +160,19 @@ def lexicographic_advantages(algorithm: Any, agent: Agent, rollout: Transition) 
 
 
 def count_update(agent: Agent, rollout: Transition, min_step: float) -> Agent:
-    """The agent with its number of updates and its mean reward brought up to date."""
+    """The agent with its number of updates, its mean reward and what it knows of observations brought up to date."""
     agent = agent._replace(num_updates=agent.num_updates + 1)
+    agent = agent._replace(
+        actor=see(agent.actor, rollout.obs, agent.num_updates), critic=see(agent.critic, rollout.obs, agent.num_updates)
+    )
     step = running_step(agent, min_step)
     mean_reward = agent.mean_reward + step * (rollout.reward.mean(axis=(0, 1)) - agent.mean_reward)
     return agent._replace(mean_reward=mean_reward)
+
+
+def see(network: Any, obs: Array, num_updates: Array) -> Any:
+    """The actor or critic with the observations of its n-th rollout in its normalizer, if it has one."""
+    return with_normalizers(network, [one.update(obs, reciprocal(num_updates)) for one in normalizers(network)])
 
 
 def running_step(agent: Agent, min_step: float) -> Float[Array, ""]:
@@ -149,7 +193,7 @@ def make_batch(
     target = advantage + value
     square = agent.value_scale**2
     square = square + running_step(agent, min_step) * (jnp.mean(target**2, axis=(0, 1)) - square)
-    value_scale = jnp.sqrt(jnp.maximum(square, 1e-6))
+    value_scale = jnp.sqrt(square)
     tracker, episode_stats = returns.track_episodes(agent.episode_tracker, rollout.reward, rollout.last, gamma)
     flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
     batch = Batch(
@@ -159,7 +203,7 @@ def make_batch(
         log_prob=flat(policy.log_prob(rollout.action)),
         value=value,
         advantage=flat(advantage),
-        target=flat(target / value_scale),
+        target=flat(target / positive(value_scale)),
         episode_stats=episode_stats,
     )
     return agent._replace(value_scale=value_scale, episode_tracker=tracker), batch
@@ -178,7 +222,7 @@ def normalize(advantage: Float[Array, " B"]) -> Float[Array, " B"]:
     a sum of several must not change how it is rounded.
     """
     whole = fusion_barrier(advantage)
-    return fusion_barrier((whole - whole.mean()) / (whole.std() + 1e-8))
+    return fusion_barrier((whole - whole.mean()) / positive(whole.std()))
 
 
 def combine(
@@ -189,7 +233,7 @@ def combine(
         return weights, jnp.sum(weights * advantage, axis=-1), 1.0
     relative = weights / weights.sum()
     whole = jnp.sum(relative * advantage, axis=-1)
-    return relative, normalize(whole), whole.std() + 1e-8
+    return relative, normalize(whole), positive(whole.std())
 
 
 def predict(networks: Networks, critic: Network, obs: Array) -> Float[Array, "..."]:
@@ -227,6 +271,11 @@ def of_action(q: Float[Array, "*batch M A"], action: Int[Array, "*batch"]) -> Fl
     """Each objective's value of the action taken; a masked sum is cheaper than a gather, forward and backward."""
     chosen = jnp.arange(q.shape[-1]) == action[..., None]
     return jnp.sum(jnp.where(chosen[..., None, :], q, 0.0), axis=-1)
+
+
+def positive(scale: Array) -> Array:
+    """A scale to divide by: 1 in place of 0. No small number is added, so that units do not matter."""
+    return jnp.where(scale > 0, scale, 1.0)
 
 
 def per_objective(value: Any, objectives: int) -> Float[Array, " M"]:

@@ -108,8 +108,19 @@ class ApproPO(eqx.Module):
 
     def begin(self, state: State, key: Array) -> State:
         """The state with a policy drawn from the mixture for the next episode."""
-        full = jnp.clip(state.num_direction_updates, 1, self.mixture_size)
-        return state._replace(playing=jax.random.randint(key, (), 0, full))
+        return self.component(state, jax.random.randint(key, (), 0, self._num_policies(state)))
+
+    def weights(self, state: State) -> Float[Array, " policies"]:
+        """The probability of each policy of the mixture; 0 once one was drawn."""
+        number = self._num_policies(state)
+        return jnp.where((jnp.arange(self.mixture_size) < number) & (state.playing < 0), 1.0 / number, 0.0)
+
+    def component(self, state: State, index: Array) -> State:
+        """The state that plays one of them."""
+        return state._replace(playing=jnp.asarray(index, jnp.int32))
+
+    def _num_policies(self, state: State) -> Int[Array, ""]:
+        return jnp.clip(state.num_direction_updates, 1, self.mixture_size)
 
     def act(self, state: State, obs: Array, key: Array, *, greedy: bool = False) -> Array:
         return distributions.draw(self.probabilities(state, obs, greedy=greedy), key)

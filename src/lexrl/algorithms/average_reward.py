@@ -1,11 +1,11 @@
-"""LPPO and LA2C for objectives that are mean rewards per step (limit averages) instead of discounted sums.
+"""The paper's LPPO and LA2C for objectives that are mean rewards per step (limit averages) instead of discounted sums.
 
 The advantages are differential ones, from the TD errors
 
     delta_i = r_i - rbar_i + V_i(s') - V_i(s)        rbar_i: a running mean of the rewards
 
 and the mean rewards of each environment's rollout take the place of the returns of episodes. Everything else is as in
-`lppo` and `la2c`.
+`paper_lppo` and `paper_la2c`.
 """
 
 from typing import Any, Literal, get_args
@@ -16,14 +16,14 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl import returns
-from lexrl.algorithms import a2c, actor_critic, la2c, lppo, ppo, validation
+from lexrl.algorithms import a2c, actor_critic, paper_la2c, paper_lppo, ppo, validation
 from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import Surrogate
-from lexrl.multipliers import Multipliers
+from lexrl.convergence import Convergence, Sample
+from lexrl.dual_ascent import DualAscent
 from lexrl.networks import Networks
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
-from lexrl.stages import Sample, Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
@@ -32,7 +32,7 @@ ReturnEstimate = Literal["rewards", "surrogate"]
 
 
 class LPPOAverageReward(eqx.Module):
-    """LPPO of the mean reward per step."""
+    """The paper's LPPO of the mean reward per step."""
 
     num_envs: int = eqx.field(static=True, default=16)
     """Environments that are stepped in parallel."""
@@ -65,43 +65,43 @@ class LPPOAverageReward(eqx.Module):
     the last gradient steps."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
     """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
-    stages: Stages = Stages()
-    multipliers: Multipliers = Multipliers()
-    networks: Networks = Networks()
+    convergence: Convergence = Convergence()
+    multipliers: DualAscent = DualAscent()
+    networks: Networks = Networks(normalize_observations=False)
 
     __repr__ = short_repr
 
     def __check_init__(self):
-        lppo.check(self, get_args(ReturnEstimate))
+        paper_lppo.check(self, get_args(ReturnEstimate))
 
-    def init(self, spec: Spec, key: Array) -> lppo.State:
+    def init(self, spec: Spec, key: Array) -> paper_lppo.State:
         m = len(spec.objectives)
         validation.require_per_objective(m, tolerance=self.tolerance)
         self.multipliers.check(m)
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
-        return lppo.State(agent, jnp.float32(1.0), self.stages.init(m), self.multipliers.init(m))
+        return paper_lppo.State(agent, jnp.float32(1.0), self.convergence.init(m), self.multipliers.init(m))
 
     act = actor_critic.act
     probabilities = actor_critic.probabilities
 
-    def update(self, state: lppo.State, rollout: Transition, key: Array) -> tuple[lppo.State, Metrics]:
+    def update(self, state: paper_lppo.State, rollout: Transition, key: Array) -> tuple[paper_lppo.State, Metrics]:
         agent, batch = advantages(self, state.agent, rollout)
-        active = self.stages.active(state.stages)
+        active = self.convergence.active(state.convergence)
         weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
         weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
         agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, weights.sum() * state.kappa, key)
         sample = from_rewards(rollout.reward)
         if self.return_estimate == "surrogate":  # rbar(theta) - rbar(theta_old) is about E[(rho - 1) A]
             sample = sample._replace(change=predicted_change(agent, batch))
-        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        convergence, progress = self.convergence.update(state.convergence, sample, self.tolerance)  # J_j, k_j
         multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
         kappa = ppo.adapt_penalty(state.kappa, kl, self.kl_target)
-        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
-        return lppo.State(agent, kappa, stages, multipliers), metrics
+        metrics |= self.convergence.metrics(convergence) | self.multipliers.metrics(multipliers, weights)
+        return paper_lppo.State(agent, kappa, convergence, multipliers), metrics
 
 
 class LA2CAverageReward(eqx.Module):
-    """LA2C of the mean reward per step."""
+    """The paper's LA2C of the mean reward per step."""
 
     num_envs: int = eqx.field(static=True, default=16)
     """Environments that are stepped in parallel."""
@@ -121,36 +121,36 @@ class LA2CAverageReward(eqx.Module):
     """How much of its return an objective may lose to less important ones: one, or one each."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
     """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
-    stages: Stages = Stages()
-    multipliers: Multipliers = Multipliers()
-    networks: Networks = Networks()
+    convergence: Convergence = Convergence()
+    multipliers: DualAscent = DualAscent()
+    networks: Networks = Networks(normalize_observations=False)
 
     __repr__ = short_repr
 
     def __check_init__(self):
-        la2c.check(self)
+        paper_la2c.check(self)
 
-    def init(self, spec: Spec, key: Array) -> la2c.State:
+    def init(self, spec: Spec, key: Array) -> paper_la2c.State:
         m = len(spec.objectives)
         validation.require_per_objective(m, tolerance=self.tolerance)
         self.multipliers.check(m)
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
-        return la2c.State(agent, self.stages.init(m), self.multipliers.init(m))
+        return paper_la2c.State(agent, self.convergence.init(m), self.multipliers.init(m))
 
     act = actor_critic.act
     probabilities = actor_critic.probabilities
 
-    def update(self, state: la2c.State, rollout: Transition, key: Array) -> tuple[la2c.State, Metrics]:
+    def update(self, state: paper_la2c.State, rollout: Transition, key: Array) -> tuple[paper_la2c.State, Metrics]:
         agent, batch = advantages(self, state.agent, rollout)
-        active = self.stages.active(state.stages)
+        active = self.convergence.active(state.convergence)
         weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
         weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
         agent, metrics = a2c.step(self, agent, batch, advantage)
         sample = from_rewards(rollout.reward)
-        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        convergence, progress = self.convergence.update(state.convergence, sample, self.tolerance)  # J_j, k_j
         multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
-        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
-        return la2c.State(agent, stages, multipliers), metrics
+        metrics |= self.convergence.metrics(convergence) | self.multipliers.metrics(multipliers, weights)
+        return paper_la2c.State(agent, convergence, multipliers), metrics
 
 
 def advantages(algorithm: Any, agent: Agent, rollout: Transition) -> tuple[Agent, Batch]:
@@ -173,4 +173,4 @@ def from_rewards(reward: Float[Array, "T N M"]) -> Sample:
 
 def predicted_change(agent: Agent, batch: Batch) -> Float[Array, " M"]:
     """`E[(rho - 1) A]`"""
-    return lppo.surrogates(agent.actor, batch) - jnp.mean(batch.advantage, axis=0)
+    return paper_lppo.surrogates(agent.actor, batch) - jnp.mean(batch.advantage, axis=0)

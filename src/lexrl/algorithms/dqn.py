@@ -1,9 +1,11 @@
-"""DQN (Mnih et al. 2015): Q-learning with a network, a replay buffer and a target network. One objective.
+"""DQN (Mnih et al. 2015): Q-learning with networks, a replay buffer and target networks. One objective.
 
-    Q(s, a)  moves towards  r + gamma Q_target(s', argmax_b Q'(s', b)),        only r where the task ended
+    Q_k(s, a)  moves towards  r + gamma Q'_j(s', argmax_b Q_k(s', b)),        only r where the task ended
 
-where Q' is the target network itself or, for Double DQN (van Hasselt et al. 2016), the network that learns: the maximum
-of estimates is too high on average, and two networks seldom overestimate the same action.
+for each of K members k, networks that learn side by side from batches of their own; `Q'_j` is the target network of
+another member. The maximum of estimates is too high on average, and what one member overestimates its neighbor seldom
+does: these are the cross targets of Double Q-learning (van Hasselt 2010). With one member, j = k, it is Double DQN (van
+Hasselt et al. 2016), or without `double_q`, where the target network itself chooses b, plain DQN.
 """
 
 from collections.abc import Callable
@@ -16,64 +18,71 @@ import optax
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import distributions, networks, optimizers, replay
+from lexrl import distributions, lex, networks, optimizers, replay
 from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import validation
+from lexrl.algorithms import scaling, validation
+from lexrl.algorithms.scaling import Scale
 from lexrl.backend import compute_once
-from lexrl.errors import InputError
+from lexrl.errors import InputError, require_whole
 from lexrl.networks import Builder, Network, as_builder
 from lexrl.optimizers import Optimizer, OptState, as_optimizer
 from lexrl.perceptrons import Activation, mlp, require_layers
 from lexrl.replay import Replay
 from lexrl.reprs import short_repr
-from lexrl.schedules import Constant, Schedule, named
+from lexrl.schedules import Linear, OfRun, Schedule, named
 from lexrl.types import Discrete, Metrics, Spec, Transition
 from lexrl.units import counts
 
 
 class State(NamedTuple):
-    """The networks, the optimizer and the replay buffer."""
+    """The members, the optimizer and the replay buffer."""
 
     net: Network
+    """Leading axis: the members."""
     target: Network | None
-    """An older copy of the network that gives the targets; None: the network itself does."""
+    """Copies of the members that follow them slowly and give the targets; None: the members themselves do."""
     opt_state: OptState
     replay: Replay
     num_updates: Int[Array, ""]
     """Gradient steps so far."""
+    scale: Scale
 
 
 class DQN(eqx.Module):
     """Deep Q-learning of one objective."""
 
-    num_envs: int = eqx.field(static=True, default=8)
+    num_envs: int = eqx.field(static=True, default=16)
     """Parallel environments."""
-    num_steps: int = eqx.field(static=True, default=4)
+    num_steps: int = eqx.field(static=True, default=2)
     """Steps of each environment between updates."""
     batch_size: int = eqx.field(static=True, default=64)
-    """Transitions in a gradient step, drawn from the buffer."""
-    gradient_steps: int = eqx.field(static=True, default=2)
+    """Transitions in a gradient step of each member, drawn from the buffer."""
+    gradient_steps: int = eqx.field(static=True, default=4)
     """Gradient steps after each rollout, each on a batch of its own."""
-    buffer_size: int = eqx.field(static=True, default=102_400)
+    buffer_size: int = eqx.field(static=True, default=1_024_000)
     """Transitions the buffer holds."""
     learning_starts: int = eqx.field(static=True, default=1_024)
     """Transitions to collect before learning."""
-    target_update_interval: int = eqx.field(static=True, default=8_000)
-    """Environment steps between updates of the target network; 0: no target network."""
-    double_q: bool = eqx.field(static=True, default=False)
-    """Let the network choose the action whose value the target network gives."""
+    num_members: int = eqx.field(static=True, default=2)
+    """Networks that learn side by side, each from the next one's target network; 1: an ordinary DQN."""
+    target_update_interval: int = eqx.field(static=True, default=1)
+    """Environment steps between updates of the target networks, at least one gradient step; 0: no target networks."""
+    polyak: float = 0.005
+    """How far an update takes the target networks towards the members; 1: copies."""
+    double_q: bool = eqx.field(static=True, default=True)
+    """Let a member choose the action whose value a target network gives."""
     gamma: float = 0.99
     """Discount."""
     learning_rate: Schedule = eqx.field(
-        converter=named("learning_rate"), default=Constant(1e-3), metadata=counts("gradient steps")
+        converter=named("learning_rate"), default=Linear(1e-3, 1e-5), metadata=counts("gradient steps")
     )
     """Step size, by the number of gradient steps."""
     epsilon: Schedule = eqx.field(
-        converter=named("epsilon"), default=Constant(0.05), metadata=counts("environment steps")
+        converter=named("epsilon"), default=Linear(1.0, 0.05, OfRun(0.5)), metadata=counts("environment steps")
     )
     """Probability of a random action, by the number of environment steps."""
-    return_scale: float = 1.0
-    """Typical size of returns: the network's output is in units of it."""
+    return_scale: float | None = None
+    """Typical size of returns: the networks' output is in units of it; None: found while learning."""
     hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
     """Sizes of the hidden layers; none: linear."""
     activation: Activation = eqx.field(static=True, default="relu")
@@ -81,7 +90,8 @@ class DQN(eqx.Module):
     use_bias: bool = eqx.field(static=True, default=True)
     """A network with biases; without hidden layers and biases it is a table on discrete observations."""
     network: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
-    """A function (key, spec) -> eqx.Module that builds a Q-network of your own, whose output has shape (M, A)."""
+    """A function (key, spec) -> eqx.Module that builds a Q-network of your own, whose output has shape (M, A);
+    'attention' or 'pooling' for observations of rows x features."""
     optimizer: Optimizer = eqx.field(static=True, converter=as_optimizer, default="adam")
     """'adam', 'sgd', or an optax optimizer such as optax.adamw."""
     max_grad_norm: float = 10.0
@@ -104,51 +114,84 @@ class DQN(eqx.Module):
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """Epsilon-greedy; greedy: uniform over the best actions."""
-        q = state.net(obs)[0] * self.return_scale
-        best = (q == q.max()).astype(jnp.float32)
+        q = values(state, obs)[0]
         epsilon = 0.0 if greedy else self.epsilon(state.replay.added + 1)
-        return (1.0 - epsilon) * (best / best.sum()) + epsilon / q.shape[-1]
+        return (1.0 - epsilon) * lex.uniform(q == q.max()) + epsilon * lex.uniform(jnp.ones_like(q, bool))
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         return learn(self, state, rollout, key, best)
 
 
-Bootstrap = Callable[[Float[Array, "B M A"], Float[Array, "B M A"], Array], tuple[Float[Array, "B M"], Metrics]]
-"""Values of the successors and metrics, from the Q-values that choose actions, the Q-values that evaluate them, and the
-number of updates."""
+Bootstrap = Callable[["Successors"], tuple[Float[Array, "K B M"], Metrics]]
+"""Values of the successors and metrics."""
 
 
-def best(q: Float[Array, "B 1 A"], value: Float[Array, "B 1 A"], _: Array) -> tuple[Float[Array, "B 1"], Metrics]:
+class Successors(NamedTuple):
+    """Q-values of a batch's successors, each member's batch being its own; in units of the returns."""
+
+    choice: Float[Array, "K B M A"]
+    """Those that choose actions."""
+    value: Float[Array, "K B M A"]
+    """Those that evaluate them."""
+    members: Float[Array, "J K B M A"]
+    """Of all target networks: what each of them thinks of each batch."""
+    num_updates: Int[Array, ""]
+    """Gradient steps, with this one."""
+
+
+def best(successors: Successors) -> tuple[Float[Array, "K B 1"], Metrics]:
     """The value of the best action."""
-    return ac.of_action(value, jnp.argmax(q[:, 0], axis=-1)), {}
+    return ac.of_action(successors.value, jnp.argmax(successors.choice[..., 0, :], axis=-1)), {}
 
 
 def init(settings: Any, spec: Spec, key: Array) -> State:
-    """A new network `Q_i(s, a)` and an empty buffer."""
+    """New members `Q_i(s, a)`, all 0, and an empty buffer."""
     if not isinstance(spec.action_space, Discrete):
         raise InputError(
             f"A Q-network needs discrete actions, but this environment has {spec.action_space}; use LPPO or LA2C."
         )
-    shape = (len(spec.objectives), spec.action_space.n)
-    if settings.network is not None:
-        net = networks.build_network(settings.network, key, spec, shape, "Q-network")
-    else:
-        net = mlp(
-            key,
-            spec.observation_space,
-            shape,
-            settings.hidden_sizes,
-            activation=settings.activation,
-            use_bias=settings.use_bias,
-            output_scale=0.1,
-        )
+    m = len(spec.objectives)
+    keys = jax.random.split(key, settings.num_members)
+    built = [_new(settings, spec, (m, spec.action_space.n), one) for one in keys]
+    nets = jax.tree.map(lambda *leaves: jnp.stack(leaves), *built)
+    fixed = None if settings.return_scale is None else ac.per_objective(settings.return_scale, m)
     return State(
-        net=net,
-        target=net if settings.target_update_interval else None,
-        opt_state=optimizers.init(settings.optimizer, net),
+        net=nets,
+        target=nets if settings.target_update_interval else None,
+        opt_state=optimizers.init(settings.optimizer, nets),
         replay=replay.empty(spec, settings.buffer_size),
         num_updates=jnp.int32(0),
+        scale=scaling.init(fixed, m),
     )
+
+
+def _new(settings: Any, spec: Spec, shape: tuple[int, int], key: Array) -> Network:
+    if settings.network is not None:
+        return networks.build_network(settings.network, key, spec, shape, "Q-network")
+    return mlp(
+        key,
+        spec.observation_space,
+        shape,
+        settings.hidden_sizes,
+        activation=settings.activation,
+        use_bias=settings.use_bias,
+        output_scale=0.0,
+    )
+
+
+def members(nets: Network, obs: Array) -> Float[Array, "K ... M A"]:
+    """What each member says of the same observations."""
+    return jax.vmap(lambda net: net(obs))(nets)
+
+
+def members_values(state: State, obs: Array) -> Float[Array, "K ... M A"]:
+    """`Q_i(s, a)` of each member, in the units of the returns."""
+    return members(state.net, obs) * (state.scale.gain * state.scale.size)[:, None]
+
+
+def values(state: State, obs: Array) -> Float[Array, "... M A"]:
+    """`Q_i(s, a)`, the members' mean, in the units of the returns."""
+    return members_values(state, obs).mean(axis=0)
 
 
 def learn(
@@ -159,38 +202,20 @@ def learn(
     bootstrap: Bootstrap,
     reward_of: Callable[[Array], Array] = lambda reward: reward,
 ) -> tuple[State, Metrics]:
-    """Add the rollout to the buffer, then take a few gradient steps, each on a batch from it.
+    """Add the rollout to the buffer, then take a few gradient steps, each on batches from it.
 
     `settings` is the algorithm itself, `DQN` or `LDQN`. `reward_of` turns the stored rewards into those that are
     learned from: ApproPO's change with its direction.
     """
     kept = replay.add(state.replay, rollout)
-    m = jax.eval_shape(reward_of, rollout.reward).shape[-1]
-    scale, gamma = ac.per_objective(settings.return_scale, m), ac.per_objective(settings.gamma, m)
+    agent = state._replace(replay=(), scale=scaling.begin(state.scale, reward_of(rollout.reward)))
 
     def step(carry: State, key: Array) -> tuple[State, Metrics]:
-        batch = replay.draw(kept, key, settings.batch_size)
+        batch = replay.draw(kept, key, settings.num_members * settings.batch_size)
         batch = compute_once(batch, carry.num_updates >= 0)
-        source = carry.net if carry.target is None else carry.target
-        value = source(batch.next_obs) * scale[:, None]
-        q = carry.net(batch.next_obs) * scale[:, None] if settings.double_q else value
-        boot, metrics = bootstrap(q, value, carry.num_updates + 1)
-        goal = (reward_of(batch.reward) + gamma * batch.discount[:, None] * boot) / scale
+        batch = batch._replace(reward=reward_of(batch.reward))
+        return _step(settings, carry, batch, bootstrap)
 
-        def loss(net: Network) -> tuple[Array, Metrics]:
-            q = ac.of_action(net(batch.obs), batch.action)
-            each = jnp.mean(optax.huber_loss(q, goal), axis=0)
-            size = scale * jnp.mean(jnp.abs(q - goal), axis=0)
-            return each.sum(), {"loss": each, "td_error": size, "q_value": scale * q.mean(axis=0)}
-
-        gradient, more = jax.grad(loss, has_aux=True)(carry.net)
-        done, length = carry.num_updates + 1, settings.max_grad_norm
-        rate = settings.learning_rate(done)
-        net, opt_state = optimizers.step(settings.optimizer, length, carry.net, gradient, carry.opt_state, rate)
-        target = _renewed(settings, carry.target, net, done)
-        return carry._replace(net=net, target=target, opt_state=opt_state, num_updates=done), metrics | more
-
-    agent = state._replace(replay=())
     keys = jax.random.split(key, settings.gradient_steps)
     shapes = jax.eval_shape(lambda: jax.lax.scan(step, agent, keys)[1])
 
@@ -202,17 +227,56 @@ def learn(
     return agent._replace(replay=kept), jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
 
 
-def _renewed(settings: Any, target: Network | None, net: Network, num_updates: Array) -> Network | None:
-    """The target network: a copy of the network when its period is over."""
-    if target is None:
+def _step(settings: Any, state: State, batch: Transition, bootstrap: Bootstrap) -> tuple[State, Metrics]:
+    """A gradient step of all members on a batch `[K * B]`."""
+    done, size, gain = state.num_updates + 1, state.scale.size, state.scale.gain[:, None]
+    gamma = ac.per_objective(settings.gamma, len(size))
+    each = jax.tree.map(lambda leaf: leaf.reshape(settings.num_members, -1, *leaf.shape[1:]), batch)
+    successors = _successors(settings, state, each.next_obs, size[:, None] * gain)
+    boot, metrics = bootstrap(successors)
+    goal = (each.reward + gamma * each.discount[..., None] * boot) / size
+
+    def loss(nets: Network) -> tuple[Array, Metrics]:
+        q = ac.of_action(gain * jax.vmap(lambda net, obs: net(obs))(nets, each.obs), each.action)
+        huber = jnp.mean(optax.huber_loss(q, goal), axis=(0, 1))
+        error = size * jnp.mean(jnp.abs(q - goal), axis=(0, 1))
+        # Members are summed, so that each learns as it would alone.
+        total = settings.num_members * huber.sum()
+        return total, {"loss": huber, "td_error": error, "q_value": size * q.mean(axis=(0, 1))}
+
+    gradient, more = jax.grad(loss, has_aux=True)(state.net)
+    rate, length = settings.learning_rate(done), settings.max_grad_norm
+    nets, opt_state = optimizers.step(settings.optimizer, length, state.net, gradient, state.opt_state, rate)
+    targets = _follow(settings, state.target, nets, done)
+    scale = scaling.observe(state.scale, goal, done)
+    if settings.return_scale is None:
+        scale, nets, targets = scaling.double(scale, nets, targets)
+    state = state._replace(net=nets, target=targets, opt_state=opt_state, num_updates=done, scale=scale)
+    return state, metrics | more
+
+
+def _successors(settings: Any, state: State, next_obs: Array, size: Array) -> Successors:
+    """Each member is evaluated by the next one's target network."""
+    source = state.net if state.target is None else state.target
+    all_values = size * members(source, next_obs)
+    k = jnp.arange(settings.num_members)
+    value = all_values[jnp.roll(k, -1), k]
+    choice = size * jax.vmap(lambda net, obs: net(obs))(state.net, next_obs) if settings.double_q else value
+    return Successors(choice, value, all_values, state.num_updates + 1)
+
+
+def _follow(settings: Any, targets: Network | None, nets: Network, num_updates: Array) -> Network | None:
+    """The target networks, moved towards the members when their period is over."""
+    if targets is None:
         return None
-    renew = num_updates % target_update_period(settings) == 0
-    return jax.tree.map(lambda old, new: jnp.where(renew, new, old), target, net)
+    share = jnp.where(num_updates % target_update_period(settings) == 0, settings.polyak, 0.0)
+    return jax.tree.map(lambda old, new: (1 - share) * old + share * new, targets, nets)
 
 
 def target_update_period(settings: Any) -> int:
-    """Gradient steps between updates of the target network: its setting counts environment steps."""
-    return settings.target_update_interval * settings.gradient_steps // (settings.num_envs * settings.num_steps)
+    """Gradient steps between updates of the target networks: the setting counts environment steps."""
+    per_step = settings.gradient_steps / (settings.num_envs * settings.num_steps)
+    return max(1, int(settings.target_update_interval * per_step))
 
 
 def num_gradient_steps(settings: Any, num_updates: int) -> int:
@@ -229,9 +293,11 @@ def check(settings: Any) -> None:
         num_envs=settings.num_envs,
         batch_size=settings.batch_size,
         gradient_steps=settings.gradient_steps,
+        num_members=settings.num_members,
     )
-    validation.require_in_unit_interval(gamma=settings.gamma)
-    validation.require_above_zero(return_scale=settings.return_scale)
+    validation.require_in_unit_interval(gamma=settings.gamma, polyak=settings.polyak)
+    if settings.return_scale is not None:
+        validation.require_above_zero(return_scale=settings.return_scale)
     validation.require_at_least(
         0, target_update_interval=settings.target_update_interval, learning_starts=settings.learning_starts
     )
@@ -240,6 +306,7 @@ def check(settings: Any) -> None:
     largest = settings.epsilon.largest()
     if isinstance(largest, int | float) and largest > 1:
         raise InputError(f"epsilon is up to {largest:g}; a probability is at most 1.")
+    require_whole(buffer_size=settings.buffer_size, most=2**62)
     block = settings.num_steps * settings.num_envs
     if settings.buffer_size < block or settings.buffer_size % block:
         raise InputError(
@@ -250,11 +317,6 @@ def check(settings: Any) -> None:
     if settings.double_q and not settings.target_update_interval:
         raise InputError(
             "Double Q-learning needs a target network, but target_update_interval is 0; give one, such as 8000."
-        )
-    if settings.target_update_interval and target_update_period(settings) < 1:
-        raise InputError(
-            f"target_update_interval is {settings.target_update_interval} environment steps, less than one gradient "
-            f"step; give at least {-(-block // settings.gradient_steps)}, or 0 for no target network."
         )
     if settings.learning_starts > settings.buffer_size:
         raise InputError(

@@ -1,40 +1,34 @@
-"""LA2C: A2C for objectives in order of importance (PB-LRL, Algorithm 3 of the paper, with K = A2C's objective).
+"""LA2C: A2C for objectives in order of importance, one stage for each.
 
-    theta <- theta + grad sum_i c_i K_i(theta)        c_i = beta_i + lambda_i sum_{j>i} beta_j
-    K_i = E[ log pi(a | s) A_i ]
+    theta <- theta + learning_rate grad E[ log pi(a | s) A ]        A = sum_j w_j A_j / u_j
 
-The sum is the policy gradient of one combined advantage `sum_i c_i A_i`. Only the ratios between the c_i matter (the
-advantage is normalized, Adam divides a common factor out), so they are made to sum to 1. The multipliers lambda follow
-the returns `J_i`, since `log pi A` has the gradient of J_i but not its value: see `lexrl.stages` and
-`lexrl.multipliers`. With one objective this is A2C, to the last bit.
+Everything but the gradient step is as in `lexrl.algorithms.lppo`. With one objective this is A2C, to the last bit.
 """
 
-from typing import Any, Literal, NamedTuple, get_args
+import math
+from typing import NamedTuple
 
 import equinox as eqx
 from jax import Array
 
-from lexrl import multipliers, stages
-from lexrl.algorithms import a2c, actor_critic, validation
-from lexrl.algorithms.actor_critic import Agent, Batch
+from lexrl.algorithms import a2c, actor_critic, staged, validation
+from lexrl.algorithms.actor_critic import Agent
+from lexrl.algorithms.staged import Course
 from lexrl.multipliers import Multipliers
 from lexrl.networks import Networks
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
-from lexrl.stages import Sample, Stages, from_critic, from_episodes
+from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
 
-ReturnEstimate = Literal["episodes", "critic"]
-
 
 class State(NamedTuple):
-    """The networks, where the objectives stand, and their multipliers."""
+    """The networks, and where several objectives stand."""
 
     agent: Agent
-    stages: stages.State
-    multipliers: multipliers.State
+    course: Course | None
 
 
 class LA2C(eqx.Module):
@@ -42,11 +36,11 @@ class LA2C(eqx.Module):
 
     num_envs: int = eqx.field(static=True, default=16)
     """Environments that are stepped in parallel."""
-    num_steps: int = eqx.field(static=True, default=16)
+    num_steps: int = eqx.field(static=True, default=64)
     """Steps of each environment between updates."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount factor: one for all objectives, or one each."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.97
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
@@ -56,14 +50,12 @@ class LA2C(eqx.Module):
     """Learning rate of the critic."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
-    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0))
     """How much of its return an objective may lose to less important ones: one, or one each."""
-    return_estimate: ReturnEstimate = eqx.field(static=True, default="episodes")
-    """Estimate returns from finished episodes, or from the critic where episodes begin."""
-    discounted_states: bool = eqx.field(static=True, default=False)
-    """Weight the t-th step of an episode by gamma^t, as the discounted state distribution of the theory does."""
-    normalize_advantage: bool = eqx.field(static=True, default=True)
-    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    mixture: bool = eqx.field(static=True, default=True)
+    """Use slack by a mixture: for each episode one of several policies is drawn. Else the best single one is kept."""
+    limits: tuple[float, ...] | float = math.inf
+    """The undiscounted return that is enough, as an order states it: `cost <= 10` is -10. Infinite: none is."""
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
@@ -71,42 +63,34 @@ class LA2C(eqx.Module):
     __repr__ = short_repr
 
     def __check_init__(self):
-        validation.require_in_unit_interval(gamma=self.gamma)
-        validation.require_choice(get_args(ReturnEstimate), return_estimate=self.return_estimate)
-        check(self)
+        validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)
+        validation.require_positive(num_steps=self.num_steps, num_envs=self.num_envs)
 
     def init(self, spec: Spec, key: Array) -> State:
-        m = len(spec.objectives)
-        validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
-        self.multipliers.check(m)
+        validation.require_per_objective(
+            len(spec.objectives), gamma=self.gamma, tolerance=self.tolerance, limits=self.limits
+        )
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
-        return State(agent, self.stages.init(m), self.multipliers.init(m))
+        return State(agent, staged.init(self, spec, agent))
 
-    act = actor_critic.act
-    probabilities = actor_critic.probabilities
+    act = staged.act
+    probabilities = staged.probabilities
+    num_candidates = staged.num_candidates
+    candidate = staged.candidate
+    num_columns = staged.num_columns
+    mix = staged.mix
+    begin = staged.begin
+    weights = staged.mixture_weights
+    component = staged.candidate
+    describe_candidate = staged.describe_candidate
+    is_sampled = staged.is_sampled
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        agent, batch = actor_critic.lexicographic_advantages(self, state.agent, rollout)
-        active = self.stages.active(state.stages)
-        weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
-        weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
-        agent, metrics = a2c.step(self, agent, batch, advantage)
-        sample = estimate_returns(self, batch)
-        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
-        multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
-        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
-        return State(agent, stages, multipliers), metrics
-
-
-def check(algorithm: Any) -> None:
-    """Raise an error about settings of LA2C, or of a variant of it, that cannot work."""
-    validation.require_in_unit_interval(gae_lambda=algorithm.gae_lambda)
-    validation.require_positive(num_steps=algorithm.num_steps, num_envs=algorithm.num_envs)
-    validation.require_plain_tolerance(algorithm.tolerance)
-
-
-def estimate_returns(algorithm: Any, batch: Batch) -> Sample:
-    """New evidence of the returns `J_i`, by the setting `return_estimate`."""
-    if algorithm.return_estimate == "critic":
-        return from_critic(batch.value, batch.episode_stats.first)
-    return from_episodes(batch.episode_stats)
+        agent, batch = actor_critic.advantages(
+            self.networks, state.agent, rollout, self.gamma, self.gae_lambda,
+            allowed=staged.allowed(state.course, rollout.obs),
+        )  # fmt: skip
+        course, advantage, pace, weights = staged.combine(self, state.course, batch, agent.num_updates)
+        agent, metrics = a2c.step(self, agent, batch, advantage, pace=pace)
+        course, agent, stage_metrics = staged.advance(self, course, agent, rollout, weights)
+        return State(agent, course), metrics | stage_metrics

@@ -1,45 +1,44 @@
-"""LPPO: PPO for objectives in order of importance (PB-LRL, Algorithm 3 of the paper, with K = PPO's surrogate).
+"""LPPO: PPO for objectives in order of importance, one stage for each.
 
-    theta <- theta + grad sum_i c_i K_i(theta)        c_i = beta_i + lambda_i sum_{j>i} beta_j
-    K_i = E[ rho A_i ] - kappa KL(pi || pi_old)        rho = pi(a | s) / pi_old(a | s)
+    maximize  E[ min(rho A, clip(rho, 1 - clip_range, 1 + clip_range) A) ]        A = sum_j w_j A_j / u_j
 
-The surrogates share the ratio, so their sum is one surrogate of the combined advantage `sum_i c_i A_i`; the clipped
-variant clips that one. Only the ratios between the c_i matter (the advantage is normalized, Adam divides a common
-factor out), so they are made to sum to 1.
-The multipliers lambda follow the returns `J_i`, not the surrogates, which are 0 at theta_old by construction: see
-`lexrl.stages` and `lexrl.multipliers`. With one objective this is PPO, to the last bit.
+In stage s the advantage of objective s counts, and those of more important ones as much as their multipliers say, each
+in its own unit: see `lexrl.multipliers` for the weights, `lexrl.stages` for what every objective must keep, and
+`lexrl.algorithms.staged` for the policies that are kept on the way. With one objective this is PPO, to the last bit.
+
+It differs from the paper's Algorithm 3 (`PaperLPPO`) in that objectives take turns instead of moving on separate time
+scales, which need far more steps and rates chosen for the environment; that thresholds are confidence bounds instead of
+running means; and that the policy handed over is chosen by fresh episodes.
 """
 
-from typing import Any, Literal, NamedTuple, get_args
+import math
+from typing import NamedTuple, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from lexrl import multipliers, stages
-from lexrl.algorithms import actor_critic, ppo, validation
-from lexrl.algorithms.actor_critic import Agent, Batch
+from lexrl.algorithms import actor_critic, ppo, staged, validation
+from lexrl.algorithms.actor_critic import Agent
 from lexrl.algorithms.ppo import Surrogate
+from lexrl.algorithms.staged import Course
 from lexrl.multipliers import Multipliers
-from lexrl.networks import Actor, Networks
+from lexrl.networks import Networks
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
-from lexrl.stages import Sample, Stages, from_critic, from_episodes
+from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
 
-ReturnEstimate = Literal["episodes", "critic", "surrogate"]
-
 
 class State(NamedTuple):
-    """The networks, the coefficient of the KL penalty, where the objectives stand, and their multipliers."""
+    """The networks, the coefficient of the KL penalty, and where several objectives stand."""
 
     agent: Agent
     kappa: Float[Array, ""]
-    stages: stages.State
-    multipliers: multipliers.State
+    course: Course | None
 
 
 class LPPO(eqx.Module):
@@ -55,7 +54,7 @@ class LPPO(eqx.Module):
     """Minibatches per epoch; each makes a gradient step."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount factor: one for all objectives, or one each."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.97
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
@@ -71,15 +70,12 @@ class LPPO(eqx.Module):
     """KL divergence per update that the penalty is tuned to."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
-    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0))
     """How much of its return an objective may lose to less important ones: one, or one each."""
-    return_estimate: ReturnEstimate = eqx.field(static=True, default="episodes")
-    """Estimate returns from finished episodes, from the critic where episodes begin, or from episodes plus the change
-    that the surrogate predicts for the last gradient steps."""
-    discounted_states: bool = eqx.field(static=True, default=False)
-    """Weight the t-th step of an episode by gamma^t, as the discounted state distribution of the theory does."""
-    normalize_advantage: bool = eqx.field(static=True, default=True)
-    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    mixture: bool = eqx.field(static=True, default=True)
+    """Use slack by a mixture: for each episode one of several policies is drawn. Else the best single one is kept."""
+    limits: tuple[float, ...] | float = math.inf
+    """The undiscounted return that is enough, as an order states it: `cost <= 10` is -10. Infinite: none is."""
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()
@@ -87,58 +83,36 @@ class LPPO(eqx.Module):
     __repr__ = short_repr
 
     def __check_init__(self):
-        validation.require_in_unit_interval(gamma=self.gamma)
-        check(self, get_args(ReturnEstimate))
+        validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)
+        validation.require_above_zero(clip_range=self.clip_range, kl_target=self.kl_target)
+        validation.require_choice(get_args(Surrogate), surrogate=self.surrogate)
+        ppo.check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
 
     def init(self, spec: Spec, key: Array) -> State:
-        m = len(spec.objectives)
-        validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
-        self.multipliers.check(m)
+        validation.require_per_objective(
+            len(spec.objectives), gamma=self.gamma, tolerance=self.tolerance, limits=self.limits
+        )
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
-        return State(agent, jnp.float32(1.0), self.stages.init(m), self.multipliers.init(m))
+        return State(agent, jnp.float32(1.0), staged.init(self, spec, agent))
 
-    act = actor_critic.act
-    probabilities = actor_critic.probabilities
+    act = staged.act
+    probabilities = staged.probabilities
+    num_candidates = staged.num_candidates
+    candidate = staged.candidate
+    num_columns = staged.num_columns
+    mix = staged.mix
+    begin = staged.begin
+    weights = staged.mixture_weights
+    component = staged.candidate
+    describe_candidate = staged.describe_candidate
+    is_sampled = staged.is_sampled
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        agent, batch = actor_critic.lexicographic_advantages(self, state.agent, rollout)
-        active = self.stages.active(state.stages)
-        weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
-        weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
-        agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, weights.sum() * state.kappa, key)
-        sample = estimate_returns(self, agent, batch)
-        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
-        multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
-        kappa = ppo.adapt_penalty(state.kappa, kl, self.kl_target)
-        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
-        return State(agent, kappa, stages, multipliers), metrics
-
-
-def check(algorithm: Any, return_estimates: tuple[str, ...]) -> None:
-    """Raise an error about settings of LPPO, or of a variant of it, that cannot work."""
-    validation.require_in_unit_interval(gae_lambda=algorithm.gae_lambda)
-    validation.require_above_zero(clip_range=algorithm.clip_range, kl_target=algorithm.kl_target)
-    validation.require_choice(get_args(Surrogate), surrogate=algorithm.surrogate)
-    validation.require_choice(return_estimates, return_estimate=algorithm.return_estimate)
-    validation.require_plain_tolerance(algorithm.tolerance)
-    ppo.check_minibatches(algorithm.num_steps, algorithm.num_envs, algorithm.num_minibatches, algorithm.num_epochs)
-
-
-def surrogates(actor: Actor, batch: Batch) -> Float[Array, " M"]:
-    """`E[rho A_i]` of every objective."""
-    ratio = jnp.exp(actor(batch.obs).log_prob(batch.action) - batch.log_prob)
-    return jnp.mean(ratio[:, None] * batch.advantage, axis=0)
-
-
-def estimate_returns(algorithm: Any, agent: Agent, batch: Batch) -> Sample:
-    """New evidence of the returns `J_i`, by the setting `return_estimate`."""
-    if algorithm.return_estimate == "critic":
-        return from_critic(batch.value, batch.episode_stats.first)
-    sample = from_episodes(batch.episode_stats)
-    if algorithm.return_estimate == "episodes":
-        return sample
-    # J(theta) - J(theta_old) is about the horizon times E[(rho - 1) A].
-    num_steps, _, m = batch.value.shape
-    horizon = 1 / jnp.maximum(1 - actor_critic.per_objective(algorithm.gamma, m), 1 / num_steps)
-    change = surrogates(agent.actor, batch) - jnp.mean(batch.advantage, axis=0)
-    return sample._replace(change=horizon * change)
+        agent, batch = actor_critic.advantages(
+            self.networks, state.agent, rollout, self.gamma, self.gae_lambda,
+            allowed=staged.allowed(state.course, rollout.obs),
+        )  # fmt: skip
+        course, advantage, pace, weights = staged.combine(self, state.course, batch, agent.num_updates)
+        agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, state.kappa, key, pace=pace)
+        course, agent, stage_metrics = staged.advance(self, course, agent, rollout, weights)
+        return State(agent, ppo.adapt_penalty(state.kappa, kl, self.kl_target), course), metrics | stage_metrics

@@ -16,7 +16,7 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl.algorithms import actor_critic, validation
-from lexrl.algorithms.actor_critic import Agent, Batch, Prediction
+from lexrl.algorithms.actor_critic import AS_SET, Agent, Batch, Pace, Prediction
 from lexrl.errors import InputError
 from lexrl.networks import Actor, Networks, minibatches, require_shuffled
 from lexrl.reprs import short_repr
@@ -47,7 +47,7 @@ class PPO(eqx.Module):
     """Minibatches per epoch; each makes a gradient step."""
     gamma: float = 0.99
     """Discount factor."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.97
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
@@ -97,15 +97,16 @@ def epochs(
     *,
     gradient_term: Callable[[Actor, Batch], Any] | None = None,
     prediction: Prediction = actor_critic.predict_values,
+    pace: Pace = AS_SET,
 ) -> tuple[Agent, Array, Metrics]:
     """Epochs of minibatches with the settings of `algorithm`; also the KL divergence from the old policy.
 
     `gradient_term` is added to the direction in which the actor moves; `prediction` is what the critic is trained on.
     """
-    networks, ent_coef = algorithm.networks, algorithm.ent_coef(agent.num_updates)
+    networks, ent_coef = algorithm.networks, algorithm.ent_coef(agent.num_updates) + pace.ent_coef
 
     def actor_loss(actor: Actor, batch: Batch, advantage: Array) -> tuple[Array, Metrics]:
-        policy = actor(batch.obs)
+        policy = batch.policy_of(actor)
         ratio = jnp.exp(policy.log_prob(batch.action) - batch.log_prob)
         gain = surrogate(algorithm.surrogate, algorithm.clip_range, ratio, advantage)
         entropy = jnp.mean(policy.entropy())
@@ -117,14 +118,15 @@ def epochs(
         gradient, metrics = jax.grad(actor_loss, has_aux=True)(agent.actor, part, advantages)
         if gradient_term is not None:
             gradient = jax.tree.map(jnp.subtract, gradient, gradient_term(agent.actor, part))
-        agent = actor_critic.step_actor(networks, agent, gradient, algorithm.learning_rate(agent.num_updates))
-        critic_learning_rate = algorithm.critic_learning_rate(agent.num_updates)
+        learning_rate = algorithm.learning_rate(agent.num_updates) * pace.rate
+        agent = actor_critic.step_actor(networks, agent, gradient, learning_rate)
+        critic_learning_rate = algorithm.critic_learning_rate(agent.num_updates) * pace.critic_rate
         agent, losses = actor_critic.step_critic(networks, agent, part, critic_learning_rate, prediction)
         return agent, metrics | {"value_loss": losses}
 
     rows = minibatches(key, advantage.shape[0], algorithm.num_epochs, algorithm.num_minibatches)
     agent, metrics = jax.lax.scan(step, agent, rows)
-    kl = jnp.mean(agent.actor(batch.obs).kl(batch.policy))
+    kl = jnp.mean(batch.policy_of(agent.actor).kl(batch.policy))
     return agent, kl, jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics) | {"approx_kl": kl}
 
 

@@ -3,12 +3,13 @@
     theta <- theta + learning_rate P_i(g_i)        P_i: onto { d : g_j . d >= 0 for every j < i that must be guarded }
 
 with `g_i` the gradient of PPO's surrogate of objective i, the first that is unsatisfied: it has not converged, or is
-below its threshold by more than its tolerance (`lexrl.stages`). The others wait: gradients are noisy, and what a less
-important one meanwhile does to a nearly deterministic policy takes long to undo. A converged objective leaves its slack
-to the others, and is guarded once they have used most of it. There are no multipliers whose size must be found. After
-Tercan & Prabhu's lexicographic projection (2024).
+below its threshold by more than its tolerance (`lexrl.convergence`). The others wait: gradients are noisy, and what a
+less important one meanwhile does to a nearly deterministic policy takes long to undo. A converged objective leaves its
+slack to the others, and what it has beyond its limit, and is guarded once they have used most of it. There are no
+multipliers whose size must be found. After Tercan & Prabhu's lexicographic projection (2024).
 """
 
+import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,14 +18,14 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float
 
-from lexrl import stages
+from lexrl import convergence, nnls
 from lexrl.algorithms import actor_critic, validation
 from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import check_minibatches, surrogate
+from lexrl.convergence import Convergence, from_episodes
 from lexrl.networks import Actor, Networks, minibatches
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
-from lexrl.stages import Stages, from_episodes
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
@@ -34,7 +35,7 @@ class State(NamedTuple):
     """The networks, and where the objectives stand."""
 
     agent: Agent
-    stages: stages.State
+    convergence: convergence.State
 
 
 class Projection(eqx.Module):
@@ -62,7 +63,9 @@ class Projection(eqx.Module):
     """How far the ratio may move from 1."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """How much of its return an objective may lose to less important ones: one, or one each."""
-    stages: Stages = Stages()
+    limits: tuple[float, ...] | float = math.inf
+    """The undiscounted return that is enough, as an order states it: `cost <= 10` is -10. Infinite: none is."""
+    convergence: Convergence = Convergence()
     networks: Networks = Networks()
 
     __repr__ = short_repr
@@ -70,24 +73,25 @@ class Projection(eqx.Module):
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)
         validation.require_above_zero(clip_range=self.clip_range)
-        validation.require_plain_tolerance(self.tolerance)
         check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
-        validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
-        return State(actor_critic.init_agent(self.networks, spec, key, self.num_envs), self.stages.init(m))
+        validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance, limits=self.limits)
+        return State(actor_critic.init_agent(self.networks, spec, key, self.num_envs), self.convergence.init(m))
 
     act = actor_critic.act
     probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        agent, batch = actor_critic.advantages(self.networks, state.agent, rollout, self.gamma, self.gae_lambda)
+        agent, batch = actor_critic.advantages(
+            self.networks, state.agent, rollout, self.gamma, self.gae_lambda, limits=self.limits
+        )
         each = batch.advantage
         batch = batch._replace(advantage=(each - each.mean(axis=0)) / (each.std(axis=0) + 1e-8))
-        unsatisfied = self.stages.unsatisfied(state.stages, self.tolerance)
+        unsatisfied = self.convergence.unsatisfied(state.convergence, self.tolerance)
         first = unsatisfied & (jnp.cumsum(unsatisfied) == 1)
-        guarded = self.stages.unsatisfied(state.stages, most(self.tolerance))
+        guarded = self.convergence.unsatisfied(state.convergence, most(self.tolerance))
 
         def step(agent: Agent, rows: Array) -> tuple[Agent, Metrics]:
             part = jax.tree.map(lambda leaf: leaf[rows], batch.rows())
@@ -102,9 +106,10 @@ class Projection(eqx.Module):
         rows = minibatches(key, each.shape[0], self.num_epochs, self.num_minibatches)
         agent, metrics = jax.lax.scan(step, agent, rows)
         metrics = jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
-        stages, _ = self.stages.update(state.stages, from_episodes(batch.episode_stats), self.tolerance)
+        sample, limits = from_episodes(batch.episode_stats), actor_critic.per_objective(self.limits, each.shape[1])
+        convergence, _ = self.convergence.update(state.convergence, sample, self.tolerance, limits)
         kl = jnp.mean(agent.actor(batch.obs).kl(batch.policy))
-        return State(agent, stages), metrics | self.stages.metrics(stages) | {"approx_kl": kl}
+        return State(agent, convergence), metrics | self.convergence.metrics(convergence) | {"approx_kl": kl}
 
     def _gradients(self, actor: Actor, batch: Batch) -> tuple[Any, Array]:
         """The gradient of every objective's surrogate, leading axis M; and the policy's entropy."""
@@ -131,24 +136,19 @@ def gram(gradients: Any) -> Float[Array, "M M"]:
 
 
 def projection_weights(
-    gram: Float[Array, "M M"], moves: Bool[Array, " M"], guarded: Bool[Array, " M"], sweeps: int = 60
+    gram: Float[Array, "M M"], moves: Bool[Array, " M"], guarded: Bool[Array, " M"]
 ) -> Float[Array, " M"]:
     """The weight of each objective's gradient if a less important one may not decrease a more important one.
 
     From the inner products `gram[i, j] = g_i . g_j`: each objective that `moves` adds its gradient, projected onto the
     directions `d` with `g_j . d >= 0` for every more important `j` that is `guarded`. The projection is
-    `g_i + sum_j mu_j g_j` with `mu >= 0`, found by Dykstra's algorithm, which for half-spaces is a sweep over the mu_j.
-    The sum of all projections is `sum_i w_i g_i`; this is `w`.
+    `g_i + sum_j mu_j g_j` with `mu >= 0` such that it is as short as possible (Moreau's decomposition of a cone and its
+    polar): non-negative least squares. The sum of all projections is `sum_i w_i g_i`; this is `w`.
     """
-    m = gram.shape[-1]
-    indices = jnp.arange(m)
+    indices = jnp.arange(gram.shape[-1])
 
-    def sweep(turn: Array, weights: Array) -> Array:
-        """Row i is the projection of g_i so far. Correct for one more important objective, in every row."""
-        j = turn % m
-        along = weights @ gram[:, j]
-        corrected = jnp.maximum(weights[:, j] - along / jnp.maximum(gram[j, j], 1e-30), 0.0)
-        return weights.at[:, j].set(jnp.where((indices > j) & guarded[j], corrected, weights[:, j]))
+    def project(i: Array) -> Float[Array, " M"]:
+        added = nnls.weights(gram, gram[i], jnp.sqrt(gram[i, i]), guarded & (indices < i))
+        return jnp.where(indices == i, 1.0, added)
 
-    weights = jax.lax.fori_loop(0, m * sweeps, sweep, jnp.eye(m, dtype=gram.dtype))
-    return jnp.sum(jnp.where(moves[:, None], weights, 0.0), axis=0)
+    return jnp.sum(jnp.where(moves[:, None], jax.vmap(project)(indices), 0.0), axis=0)

@@ -1,8 +1,8 @@
-"""LPPO with Q-critics: `Q_i(s, a)` takes the place of the advantage, as in the paper's corollary for LPPO.
+"""The paper's LPPO with Q-critics: `Q_i(s, a)` takes the place of the advantage, as in its corollary for LPPO.
 
     K_i = E[ rho Q_i(s, a) ] - kappa KL(pi || pi_old)        V_i(s) = sum_a pi(a | s) Q_i(s, a)
 
-Actions must be discrete. Everything else is as in `lppo`.
+Actions must be discrete. Everything else is as in `paper_lppo`.
 """
 
 from typing import Any, get_args
@@ -14,24 +14,24 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl import returns
-from lexrl.algorithms import actor_critic, lppo, ppo, validation
+from lexrl.algorithms import actor_critic, paper_lppo, ppo, validation
 from lexrl.algorithms.actor_critic import Agent, Batch
-from lexrl.algorithms.lppo import ReturnEstimate, State
+from lexrl.algorithms.paper_lppo import ReturnEstimate, State
 from lexrl.algorithms.ppo import Surrogate
+from lexrl.convergence import Convergence
 from lexrl.distributions import Categorical, Distribution
+from lexrl.dual_ascent import DualAscent
 from lexrl.errors import InputError
-from lexrl.multipliers import Multipliers
 from lexrl.networks import Network, Networks
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
-from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Discrete, Metrics, Spec, Transition
 from lexrl.units import counts
 
 
 class LPPOQCritic(eqx.Module):
-    """LPPO with critics of actions."""
+    """The paper's LPPO with critics of actions."""
 
     num_envs: int = eqx.field(static=True, default=16)
     """Environments that are stepped in parallel."""
@@ -68,15 +68,15 @@ class LPPOQCritic(eqx.Module):
     """Weight the t-th step of an episode by gamma^t, as the discounted state distribution of the theory does."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
     """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
-    stages: Stages = Stages()
-    multipliers: Multipliers = Multipliers()
-    networks: Networks = Networks()
+    convergence: Convergence = Convergence()
+    multipliers: DualAscent = DualAscent()
+    networks: Networks = Networks(normalize_observations=False)
 
     __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma)
-        lppo.check(self, get_args(ReturnEstimate))
+        paper_lppo.check(self, get_args(ReturnEstimate))
 
     def init(self, spec: Spec, key: Array) -> State:
         if not isinstance(spec.action_space, Discrete):
@@ -87,24 +87,24 @@ class LPPOQCritic(eqx.Module):
         validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
         self.multipliers.check(m)
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs, per_action=True)
-        return State(agent, jnp.float32(1.0), self.stages.init(m), self.multipliers.init(m))
+        return State(agent, jnp.float32(1.0), self.convergence.init(m), self.multipliers.init(m))
 
     act = actor_critic.act
     probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         agent, batch = advantages(self, state.agent, rollout)
-        active = self.stages.active(state.stages)
+        active = self.convergence.active(state.convergence)
         weights = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
         weights, advantage, _ = actor_critic.combine(weights, batch.advantage, self.normalize_advantage)
         kappa = weights.sum() * state.kappa
         agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, kappa, key, prediction=predict_chosen)
-        sample = lppo.estimate_returns(self, agent, batch)
-        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        sample = paper_lppo.estimate_returns(self, agent, batch)
+        convergence, progress = self.convergence.update(state.convergence, sample, self.tolerance)  # J_j, k_j
         multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
         kappa = ppo.adapt_penalty(state.kappa, kl, self.kl_target)
-        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
-        return State(agent, kappa, stages, multipliers), metrics
+        metrics |= self.convergence.metrics(convergence) | self.multipliers.metrics(multipliers, weights)
+        return State(agent, kappa, convergence, multipliers), metrics
 
 
 def advantages(algorithm: Any, agent: Agent, rollout: Transition) -> tuple[Agent, Batch]:

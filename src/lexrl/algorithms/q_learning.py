@@ -9,10 +9,12 @@ from jaxtyping import Bool, Float
 
 from lexrl import lex
 from lexrl.algorithms import tabular, validation
-from lexrl.algorithms.tabular import EpsilonGreedy, Exploration, State, as_exploration
+from lexrl.algorithms.exploration import Exploration, Prefixes, as_exploration
+from lexrl.algorithms.tabular import Row, State
+from lexrl.guard import Guard, as_guard
 from lexrl.reprs import short_repr
-from lexrl.schedules import Constant, Schedule, named
-from lexrl.tolerance import Absolute, Tolerances, as_optional_tolerance, as_tolerance
+from lexrl.schedules import Linear, OfRun, Power, Schedule, named
+from lexrl.tolerance import Absolute, Evidence, Tolerances, as_evidence, as_optional_tolerance, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
 
@@ -22,13 +24,23 @@ class QLearning(eqx.Module):
 
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
-    alpha: Schedule = eqx.field(converter=named("alpha"), default=Constant(0.01), metadata=counts("visits"))
+    alpha: Schedule = eqx.field(converter=named("alpha"), default=Power(0.8), metadata=counts("visits"))
     """Learning rate, in the visits n to a state and action: 0.01, n^-0.7, 10/n, 1 to 0.01 in 1e5."""
-    exploration: Exploration = eqx.field(converter=as_exploration, default=EpsilonGreedy())
-    """How actions are chosen during training: 'epsilon 0.05' or 'softmax 0.1', in the visits n to a state."""
-    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01), metadata=counts("updates"))
-    """What an objective may lose for the next one: 0.01, 5% of the best value, '0.01 + 5%'; one, or one each. Careful
-    with one that shrinks to 0: if it does so faster than Q converges, lower objectives are never optimized."""
+    exploration: Exploration = eqx.field(converter=as_exploration, default=Prefixes())
+    """How actions are chosen during training: 'prefixes 1 to 0.3 in 50%' explores within every prefix of the order, by
+    the number of updates; 'epsilon 0.05' or 'softmax 0.1', in the visits n to a state."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0), metadata=counts("updates"))
+    """What an objective may lose for the next one: 0.01, 5% of the best value, '0.01 + 5%'; one, or one each. With a
+    guard it bounds what the return loses, else the value of every action."""
+    evidence: Evidence | None = eqx.field(converter=as_evidence, default=Evidence())
+    """What the estimates cannot tell apart is added to the tolerance: a number of standard errors, or 'none'."""
+    guard: Guard | None = eqx.field(converter=as_guard, default=Guard())
+    """Compare the returns of the policy with those of its prefixes, and give away less where it loses more than the
+    tolerance: a number of standard errors, or 'none'."""
+    min_alpha: Schedule = eqx.field(
+        converter=named("min_alpha"), default=Linear(0.1, 0.0, OfRun(0.6)), metadata=counts("updates")
+    )
+    """Lower bound of the learning rate, by the number of updates: early estimates are forgotten, late ones averaged."""
     update_tolerance: Tolerances | None = eqx.field(
         converter=as_optional_tolerance, default=None, metadata=counts("updates")
     )
@@ -56,16 +68,11 @@ class QLearning(eqx.Module):
     probabilities = tabular.probabilities
     update = tabular.update
     sets = tabular.sets
+    prefix = tabular.prefix
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
-        tau = tabular.slack_at(self._update_tolerance, state, transition.next_obs)
-
-        def bootstrap(q: Float[Array, "M A"]) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
-            sets, best = lex.levels(q, tau)
+        def bootstrap(ahead: Row) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
+            sets, best = lex.levels(ahead.q, tabular.slack_at(self, state, ahead, self.update_tolerance))
             return best, sets[-1]
 
         return tabular.learn(self, state, transition, bootstrap)
-
-    @property
-    def _update_tolerance(self) -> Tolerances:
-        return self.tolerance if self.update_tolerance is None else self.update_tolerance

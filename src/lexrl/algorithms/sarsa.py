@@ -1,6 +1,7 @@
-"""Lexicographic SARSA: `bootstrap_i = Q_i(s', a')`, with a' the action that was taken next."""
+"""Lexicographic SARSA: `bootstrap_i = Q_i(s', a')`, with a' the action that was taken next.
 
-from typing import NamedTuple
+With exploration that is not meant to vanish ('prefixes'), a' is what the greedy policy would have taken.
+"""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,19 +10,14 @@ from jaxtyping import Bool, Float
 
 from lexrl import lex
 from lexrl.algorithms import tabular, validation
-from lexrl.algorithms.tabular import EpsilonGreedy, Exploration, as_exploration
+from lexrl.algorithms.exploration import Exploration, Prefixes, as_exploration
+from lexrl.algorithms.tabular import Row, State
+from lexrl.guard import Guard, as_guard
 from lexrl.reprs import short_repr
-from lexrl.schedules import Constant, Schedule, named
-from lexrl.tolerance import Absolute, Tolerances, as_tolerance
+from lexrl.schedules import Linear, OfRun, Power, Schedule, named
+from lexrl.tolerance import Absolute, Evidence, Tolerances, as_evidence, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
-
-
-class State(NamedTuple):
-    """The table, and the last transition, whose next action is not known yet."""
-
-    table: tabular.State
-    pending: Transition
 
 
 class Sarsa(eqx.Module):
@@ -29,13 +25,23 @@ class Sarsa(eqx.Module):
 
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one for all objectives, or one each."""
-    alpha: Schedule = eqx.field(converter=named("alpha"), default=Constant(0.01), metadata=counts("visits"))
+    alpha: Schedule = eqx.field(converter=named("alpha"), default=Power(0.8), metadata=counts("visits"))
     """Learning rate, in the visits n to a state and action: 0.01, n^-0.7, 10/n, 1 to 0.01 in 1e5."""
-    exploration: Exploration = eqx.field(converter=as_exploration, default=EpsilonGreedy())
-    """How actions are chosen during training: 'epsilon 0.05' or 'softmax 0.1', in the visits n to a state."""
-    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.01), metadata=counts("updates"))
-    """What an objective may lose for the next one: 0.01, 5% of the best value, '0.01 + 5%'; one, or one each. Careful
-    with one that shrinks to 0: if it does so faster than Q converges, lower objectives are never optimized."""
+    exploration: Exploration = eqx.field(converter=as_exploration, default=Prefixes())
+    """How actions are chosen during training: 'prefixes 1 to 0.3 in 50%' explores within every prefix of the order, by
+    the number of updates; 'epsilon 0.05' or 'softmax 0.1', in the visits n to a state."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0), metadata=counts("updates"))
+    """What an objective may lose for the next one: 0.01, 5% of the best value, '0.01 + 5%'; one, or one each. With a
+    guard it bounds what the return loses, else the value of every action."""
+    evidence: Evidence | None = eqx.field(converter=as_evidence, default=Evidence())
+    """What the estimates cannot tell apart is added to the tolerance: a number of standard errors, or 'none'."""
+    guard: Guard | None = eqx.field(converter=as_guard, default=Guard())
+    """Compare the returns of the policy with those of its prefixes, and give away less where it loses more than the
+    tolerance: a number of standard errors, or 'none'."""
+    min_alpha: Schedule = eqx.field(
+        converter=named("min_alpha"), default=Linear(0.1, 0.0, OfRun(0.6)), metadata=counts("updates")
+    )
+    """Lower bound of the learning rate, by the number of updates: early estimates are forgotten, late ones averaged."""
     initial_q: tuple[float, ...] | float = 0.0
     """Initial Q-values: one for all objectives, or one each; high ones encourage exploration."""
 
@@ -55,32 +61,28 @@ class Sarsa(eqx.Module):
     def init(self, spec: Spec, key: Array) -> State:
         zero = jnp.int32(0)
         nothing = Transition(zero, zero, jnp.zeros(len(spec.objectives)), jnp.float32(0), zero, jnp.bool_(False))
-        return State(tabular.init(self, spec), nothing)
+        return tabular.init(self, spec, pending=nothing)
 
     act = tabular.act
+    probabilities = tabular.probabilities
     update = tabular.update
-
-    def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
-        """The exploration's probability of each action; greedy: uniform over `D_M`."""
-        return tabular.probabilities(self, state.table, obs, greedy=greedy)
-
-    def sets(self, state: State) -> Bool[Array, "S L A"]:
-        """The learned admissible sets `D_0 .. D_M` of every state, L = M + 1 of them."""
-        return tabular.sets(self, state.table)
+    sets = tabular.sets
+    prefix = tabular.prefix
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
         """Learn from the transition before this one, whose next action is now known.
 
-        Where its episode was cut off no action was taken in s': one is drawn instead.
+        Where its episode was cut off no action was taken in s': one is drawn instead. So it is where whole episodes
+        explore, from the greedy policy: values of those would say little about it.
         """
         pending = state.pending
-        drawn = self.act(state, pending.next_obs, key)
-        next_action = jnp.where(pending.last, drawn, transition.action)
-        tau = tabular.slack_at(self.tolerance, state.table, pending.next_obs)
+        assert pending is not None
+        behaves = not isinstance(self.exploration, Prefixes)
+        drawn = self.act(state, pending.next_obs, key, greedy=not behaves)
+        next_action = jnp.where(pending.last, drawn, transition.action) if behaves else drawn
 
-        def bootstrap(q: Float[Array, "M A"]) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
-            return q[:, next_action], lex.admissible(q, tau)
+        def bootstrap(ahead: Row) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
+            return ahead.q[:, next_action], lex.admissible(ahead.q, tabular.slack_at(self, state, ahead))
 
-        valid = state.table.num_updates > 0
-        table, metrics = tabular.learn(self, state.table, pending, bootstrap, valid=valid)
-        return State(table, transition), metrics
+        learned, metrics = tabular.learn(self, state, pending, bootstrap, valid=state.num_updates > 0)
+        return learned._replace(pending=transition), metrics

@@ -1,4 +1,4 @@
-"""LPPO and LA2C that also keep converged objectives at a stationary point, by second-order multipliers.
+"""The paper's LPPO and LA2C, which also keep converged objectives at a stationary point, by second-order multipliers.
 
 Each Lagrangian `L_i` additionally constrains the converged objectives j < i to `grad K_j = 0`. This adds `nu_j . grad
 K_j`, whose gradient is the Hessian of `K_j` times `nu_j`:
@@ -6,7 +6,7 @@ K_j`, whose gradient is the Hessian of `K_j` times `nu_j`:
     theta <- theta + grad sum_i c_i K_i(theta) + sum_j (sum_{i>j} beta_i) H_j nu_j
     nu_j  <- nu_j - eta grad K_j                                                      shortened to length 1
 
-`nu_j` has the shape of the actor's parameters. Everything else is as in `lppo` and `la2c`.
+`nu_j` has the shape of the actor's parameters. Everything else is as in `paper_lppo` and `paper_la2c`.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,15 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float
 
-from lexrl import multipliers, stages
-from lexrl.algorithms import a2c, actor_critic, la2c, lppo, ppo, validation
+from lexrl import convergence, dual_ascent
+from lexrl.algorithms import a2c, actor_critic, paper_la2c, paper_lppo, ppo, validation
 from lexrl.algorithms.actor_critic import Agent, Batch
 from lexrl.algorithms.ppo import Surrogate
-from lexrl.multipliers import Multipliers, gradient_weights
+from lexrl.convergence import Convergence
+from lexrl.dual_ascent import DualAscent, gradient_weights
 from lexrl.networks import Actor, Networks
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
-from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
@@ -36,18 +36,18 @@ Objectives = Callable[[Any], Float[Array, " M"]]
 
 
 class LPPOState(NamedTuple):
-    """As LPPO's, and the second-order multipliers."""
+    """As PaperLPPO's, and the second-order multipliers."""
 
     agent: Agent
     kappa: Float[Array, ""]
-    stages: stages.State
-    multipliers: multipliers.State
+    convergence: convergence.State
+    multipliers: dual_ascent.State
     nu: Actor
     """One direction for each objective, leading axis M."""
 
 
 class LPPOSecondOrder(eqx.Module):
-    """LPPO with second-order multipliers."""
+    """The paper's LPPO with second-order multipliers."""
 
     num_envs: int = eqx.field(static=True, default=16)
     """Environments that are stepped in parallel."""
@@ -77,68 +77,72 @@ class LPPOSecondOrder(eqx.Module):
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """How much of its return an objective may lose to less important ones: one, or one each."""
-    return_estimate: lppo.ReturnEstimate = eqx.field(static=True, default="episodes")
+    return_estimate: paper_lppo.ReturnEstimate = eqx.field(static=True, default="episodes")
     """Estimate returns from finished episodes, from the critic where episodes begin, or from episodes plus the change
     that the surrogate predicts for the last gradient steps."""
     discounted_states: bool = eqx.field(static=True, default=False)
     """Weight the t-th step of an episode by gamma^t, as the discounted state distribution of the theory does."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
     """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
-    stages: Stages = Stages()
-    multipliers: Multipliers = Multipliers()
-    networks: Networks = Networks()
+    convergence: Convergence = Convergence()
+    multipliers: DualAscent = DualAscent()
+    networks: Networks = Networks(normalize_observations=False)
 
     __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma)
-        lppo.check(self, get_args(lppo.ReturnEstimate))
+        paper_lppo.check(self, get_args(paper_lppo.ReturnEstimate))
 
     def init(self, spec: Spec, key: Array) -> LPPOState:
         m = len(spec.objectives)
         validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
         self.multipliers.check(m)
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
-        return LPPOState(agent, jnp.float32(1.0), self.stages.init(m), self.multipliers.init(m), init(m, agent.actor))
+        return LPPOState(
+            agent, jnp.float32(1.0), self.convergence.init(m), self.multipliers.init(m), init(m, agent.actor)
+        )
 
     act = actor_critic.act
     probabilities = actor_critic.probabilities
 
     def update(self, state: LPPOState, rollout: Transition, key: Array) -> tuple[LPPOState, Metrics]:
         agent, batch = actor_critic.lexicographic_advantages(self, state.agent, rollout)
-        active = self.stages.active(state.stages)
+        active = self.convergence.active(state.convergence)
         raw = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
         weights, advantage, scale = actor_critic.combine(raw, batch.advantage, self.normalize_advantage)
         later = later_rates(self.multipliers.beta_at(active, agent.num_updates))
         later = later / raw.sum() if self.normalize_advantage else later
 
         def term(actor: Actor, part: Batch) -> Actor:
-            return gradient_term(later, state.nu, lambda actor: lppo.surrogates(actor, part) / scale, actor)
+            return gradient_term(later, state.nu, lambda actor: paper_lppo.surrogates(actor, part) / scale, actor)
 
         kappa = weights.sum() * state.kappa
         agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, kappa, key, gradient_term=term)
-        sample = lppo.estimate_returns(self, agent, batch)
-        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        sample = paper_lppo.estimate_returns(self, agent, batch)
+        convergence, progress = self.convergence.update(state.convergence, sample, self.tolerance)  # J_j, k_j
         multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
-        eta = self.multipliers.eta_at(stages.converged, progress.num_updates)
-        nu = update(state.nu, eta, stages.converged, lambda actor: lppo.surrogates(actor, batch) / scale, agent.actor)
+        eta = self.multipliers.eta_at(convergence.converged, progress.num_updates)
+        nu = update(
+            state.nu, eta, convergence.converged, lambda actor: paper_lppo.surrogates(actor, batch) / scale, agent.actor
+        )
         kappa = ppo.adapt_penalty(state.kappa, kl, self.kl_target)
-        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
-        return LPPOState(agent, kappa, stages, multipliers, nu), metrics
+        metrics |= self.convergence.metrics(convergence) | self.multipliers.metrics(multipliers, weights)
+        return LPPOState(agent, kappa, convergence, multipliers, nu), metrics
 
 
 class LA2CState(NamedTuple):
-    """As LA2C's, and the second-order multipliers."""
+    """As PaperLA2C's, and the second-order multipliers."""
 
     agent: Agent
-    stages: stages.State
-    multipliers: multipliers.State
+    convergence: convergence.State
+    multipliers: dual_ascent.State
     nu: Actor
     """One direction for each objective, leading axis M."""
 
 
 class LA2CSecondOrder(eqx.Module):
-    """LA2C with second-order multipliers."""
+    """The paper's LA2C with second-order multipliers."""
 
     num_envs: int = eqx.field(static=True, default=16)
     """Environments that are stepped in parallel."""
@@ -158,36 +162,36 @@ class LA2CSecondOrder(eqx.Module):
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
     """How much of its return an objective may lose to less important ones: one, or one each."""
-    return_estimate: la2c.ReturnEstimate = eqx.field(static=True, default="episodes")
+    return_estimate: paper_la2c.ReturnEstimate = eqx.field(static=True, default="episodes")
     """Estimate returns from finished episodes, or from the critic where episodes begin."""
     discounted_states: bool = eqx.field(static=True, default=False)
     """Weight the t-th step of an episode by gamma^t, as the discounted state distribution of the theory does."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
     """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
-    stages: Stages = Stages()
-    multipliers: Multipliers = Multipliers()
-    networks: Networks = Networks()
+    convergence: Convergence = Convergence()
+    multipliers: DualAscent = DualAscent()
+    networks: Networks = Networks(normalize_observations=False)
 
     __repr__ = short_repr
 
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma)
-        validation.require_choice(get_args(la2c.ReturnEstimate), return_estimate=self.return_estimate)
-        la2c.check(self)
+        validation.require_choice(get_args(paper_la2c.ReturnEstimate), return_estimate=self.return_estimate)
+        paper_la2c.check(self)
 
     def init(self, spec: Spec, key: Array) -> LA2CState:
         m = len(spec.objectives)
         validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance)
         self.multipliers.check(m)
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
-        return LA2CState(agent, self.stages.init(m), self.multipliers.init(m), init(m, agent.actor))
+        return LA2CState(agent, self.convergence.init(m), self.multipliers.init(m), init(m, agent.actor))
 
     act = actor_critic.act
     probabilities = actor_critic.probabilities
 
     def update(self, state: LA2CState, rollout: Transition, key: Array) -> tuple[LA2CState, Metrics]:
         agent, batch = actor_critic.lexicographic_advantages(self, state.agent, rollout)
-        active = self.stages.active(state.stages)
+        active = self.convergence.active(state.convergence)
         raw = self.multipliers.weights(state.multipliers, active, agent.num_updates)  # c_i
         weights, advantage, scale = actor_critic.combine(raw, batch.advantage, self.normalize_advantage)
         later = later_rates(self.multipliers.beta_at(active, agent.num_updates))
@@ -200,13 +204,13 @@ class LA2CSecondOrder(eqx.Module):
             return gradient_term(later, state.nu, objectives, actor)
 
         agent, metrics = a2c.step(self, agent, batch, advantage, term)
-        sample = la2c.estimate_returns(self, batch)
-        stages, progress = self.stages.update(state.stages, sample, self.tolerance)  # J_j, converged, k_j
+        sample = paper_la2c.estimate_returns(self, batch)
+        convergence, progress = self.convergence.update(state.convergence, sample, self.tolerance)  # J_j, k_j
         multipliers = self.multipliers.update(state.multipliers, progress)  # lambda_j
-        eta = self.multipliers.eta_at(stages.converged, progress.num_updates)
-        nu = update(state.nu, eta, stages.converged, objectives, agent.actor)
-        metrics |= self.stages.metrics(stages) | self.multipliers.metrics(multipliers, weights)
-        return LA2CState(agent, stages, multipliers, nu), metrics
+        eta = self.multipliers.eta_at(convergence.converged, progress.num_updates)
+        nu = update(state.nu, eta, convergence.converged, objectives, agent.actor)
+        metrics |= self.convergence.metrics(convergence) | self.multipliers.metrics(multipliers, weights)
+        return LA2CState(agent, convergence, multipliers, nu), metrics
 
 
 def init(num_objectives: int, actor: Any) -> Any:

@@ -1,9 +1,15 @@
 """Checks of settings that several algorithms share: each raises an error with one sentence."""
 
-from typing import Any
+import dataclasses
+import numbers
+import reprlib
+from typing import Any, get_type_hints
 
-from lexrl.errors import InputError
-from lexrl.tolerance import Tolerances, needs_spread
+import equinox as eqx
+import jax
+import numpy as np
+
+from lexrl.errors import InputError, require_whole
 from lexrl.types import Spec
 
 
@@ -16,20 +22,9 @@ def require_one_objective(name: str, instead: str, spec: Spec) -> None:
         )
 
 
-def require_plain_tolerance(tolerance: Tolerances) -> None:
-    """Refuse a tolerance that needs the standard errors of a table's estimates."""
-    if needs_spread(tolerance):
-        raise InputError(
-            "An adaptive tolerance needs the errors of the estimates, which a network does not keep; "
-            "use an absolute or relative one, or one times a schedule."
-        )
-
-
 def require_positive(**counts: int) -> None:
     """Refuse a count below 1."""
-    for name, count in counts.items():
-        if count < 1:
-            raise InputError(f"{name} is {count}; it must be 1 or more.")
+    require_whole(**counts)
 
 
 def require_in_unit_interval(**values: Any) -> None:
@@ -61,6 +56,34 @@ def require_per_objective(num_objectives: int, **values: Any) -> None:
             raise InputError(
                 f"{name} has {len(given)} entries for {num_objectives} objectives; give one for all, or one each."
             )
+
+
+def require_types(settings: Any) -> None:
+    """Refuse settings of another type than their fields say, where that is a plain one; also in the settings' parts."""
+    hints = get_type_hints(type(settings))
+    for field in dataclasses.fields(settings):
+        value, hint = vars(settings)[field.name], hints[field.name]
+        known = PLAIN.get(hint, hint if dataclasses.is_dataclass(hint) else object)
+        if not isinstance(value, known) or (isinstance(value, bool) and hint in (int, float)):
+            raise InputError(
+                f"{field.name} of {type(settings).__name__} is {reprlib.repr(value)}, which is not {_named(hint)}."
+            )
+        if isinstance(value, eqx.Module):
+            require_types(value)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(settings):
+        if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
+            name = jax.tree_util.keystr(path, simple=True, separator=".")
+            raise InputError(f"{name} of {type(settings).__name__} is {reprlib.repr(leaf)}, which is not a number.")
+
+
+PLAIN: dict[Any, Any] = {bool: bool, str: str, int: numbers.Integral, float: (numbers.Real, np.ndarray, jax.Array)}
+"""What counts as such a value."""
+
+
+def _named(hint: Any) -> str:
+    return {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}.get(
+        hint, f"of the type {hint.__name__}"
+    )
 
 
 def _require(values: dict[str, Any], text: str, fits: Any) -> None:

@@ -10,6 +10,7 @@ import sys
 
 from rich.table import Table
 
+import lexrl
 from lexrl import backend
 from lexrl.cli import console
 from lexrl.errors import InputError
@@ -17,7 +18,10 @@ from lexrl.errors import InputError
 COMMANDS = {
     "train": "Train an algorithm on an environment.",
     "resume": "Continue a run that was stopped.",
+    "continue": "Train a finished run further.",
+    "sweep": "Train with many settings, and confirm the best.",
     "evaluate": "Play fresh episodes with the policies of a finished run.",
+    "verify": "Decide whether the policies of a finished run keep the priority.",
     "compare": "Rank finished runs.",
     "video": "Record an episode as GIF, MP4 or PNG.",
     "report": "Write one HTML page about all runs in a folder.",
@@ -37,6 +41,9 @@ def main(argv: list[str] | None = None) -> None:
     try:
         if not words or words[0] in ("-h", "--help"):
             show_help()
+            return
+        if words[0] == "--version":
+            print(f"lexrl {lexrl.__version__}")
             return
         if words[0] not in COMMANDS:
             raise InputError(f"There is no command {words[0]!r}; there are {', '.join(COMMANDS)}.")

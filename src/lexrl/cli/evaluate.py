@@ -6,9 +6,11 @@ import pathlib
 import tyro
 
 from lexrl import store
-from lexrl.cli.console import console, seeds_table
-from lexrl.cli.parsing import parse
+from lexrl.cli.arguments import parse
+from lexrl.cli.console import console, print_json
+from lexrl.cli.execution import seeds_table
 from lexrl.runs import load
+from lexrl.runs.record import by_objective
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +23,8 @@ class Evaluate:
     """Episodes with each seed's policy."""
     deterministic: bool = True
     """Greedy actions; else they are sampled, as in training."""
+    json: bool = False
+    """Print the means of each seed as JSON, and nothing else."""
 
 
 def main(argv: list[str]) -> None:
@@ -30,11 +34,16 @@ def main(argv: list[str]) -> None:
     order = result.run.order
     played = result.evaluate(args.episodes, deterministic=args.deterministic)
     kind = "Greedy policies" if args.deterministic else "Stochastic policies"
-    console.print(seeds_table(f"{kind}, {args.episodes} fresh episodes each", order, played.returns.mean(axis=1)))
+    means = played.returns.mean(axis=1)
     path = args.run / ("evaluation.json" if args.deterministic else "evaluation-stochastic.json")
     per_seed = {
         str(seed): {name: played.returns[i, :, j].tolist() for j, name in enumerate(order.names)}
         for i, seed in enumerate(result.run.seeds)
     }
-    store.write_json(path, {"episodes": args.episodes, "returns": per_seed, "lengths": played.lengths.tolist()})
+    content = {"episodes": args.episodes, "returns": per_seed, "lengths": played.lengths.tolist()}
+    store.write_json(path, {"run": store.read_identity(args.run)._asdict()} | content)
+    if args.json:
+        print_json({"episodes": args.episodes, "per_episode": by_objective(means, order), "file": str(path)})
+        return
+    console.print(seeds_table(f"{kind}, {args.episodes} fresh episodes each", order, means))
     console.print(f"Every episode is in [bold]{path}[/bold].")

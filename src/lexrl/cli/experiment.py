@@ -1,4 +1,4 @@
-"""`lexrl experiment NAME`: an experiment of the paper, planned, run and written down."""
+"""`lexrl experiment NAME`: plan, run and summarize an experiment of the paper."""
 
 import dataclasses
 import pathlib
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from lexrl import catalog
-from lexrl.cli import targets
-from lexrl.cli.console import complain, console, next_commands
-from lexrl.cli.parsing import Place, parse
-from lexrl.cli.signals import stopping
+from lexrl.cli import arguments
+from lexrl.cli.arguments import Place, parse
+from lexrl.cli.console import complain, console
+from lexrl.cli.execution import next_commands, stopping
 from lexrl.experiments import Size, perform, plan, schedule, speeds, write
 from lexrl.experiments.schedule import Job
 
@@ -32,9 +32,9 @@ class Experiment:
 
 def main(argv: list[str]) -> None:
     """Run what is not finished, then write the results."""
-    if targets.wants_help(argv, 1):
+    if arguments.wants_help(argv, 1):
         argv = ["NAME", *argv]
-    name, rest = targets.take_name("experiment", argv, "a name", "lexrl experiment safety")
+    name, rest = arguments.take_name("experiment", argv, "a name", "lexrl experiment safety")
     about = f"{Experiment.__doc__} NAME is one of {', '.join(catalog.EXPERIMENTS)}, or all."
     command = parse(Experiment, rest, f"lexrl experiment {name}", about)
     if name != "all":

@@ -6,9 +6,10 @@ import json
 from rich.table import Table
 
 from lexrl import catalog
+from lexrl.cli.arguments import parse
 from lexrl.cli.console import console
-from lexrl.cli.parsing import parse
-from lexrl.runs.targets import resolve
+from lexrl.envs.factory import resolve
+from lexrl.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +31,11 @@ def main(argv: list[str]) -> None:
         for row in rows:
             table.add_row(*(", ".join(value) if isinstance(value, list) else value for value in row.values()))
         console.print(table)
-    console.print("\nGymnasium's environments go by their ids, as in gym:CartPole-v1.", markup=False)
+    console.print(
+        "\nGymnasium's environments go by their ids, as in gym:CartPole-v1, and so do highway-env's, as in "
+        "highway:intersection-v0.",
+        markup=False,
+    )
 
 
 def content() -> dict[str, list[dict[str, str | list[str]]]]:
@@ -38,8 +43,15 @@ def content() -> dict[str, list[dict[str, str | list[str]]]]:
     return {
         "algorithms": [{"name": one.name, "summary": one.summary()} for one in catalog.ALGORITHMS.values()],
         "environments": [
-            {"name": one.name, "signals": list(resolve(one.name).env.spec.signals), "summary": one.summary()}
-            for one in catalog.ENVS.values()
+            {"name": one.name, "signals": _signals(one.name), "summary": one.summary()} for one in catalog.ENVS.values()
         ],
         "experiments": [{"name": one.name, "summary": one.title} for one in catalog.EXPERIMENTS.values()],
     }
+
+
+def _signals(env: str) -> list[str]:
+    """The signals of an environment, or why it cannot be made."""
+    try:
+        return list(resolve(env).env.spec.signals)
+    except InputError as error:
+        return [str(error)]

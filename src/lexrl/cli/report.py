@@ -5,8 +5,8 @@ import pathlib
 
 import tyro
 
+from lexrl.cli.arguments import Place, parse
 from lexrl.cli.console import console
-from lexrl.cli.parsing import Place, parse
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,8 +6,8 @@ import pathlib
 import tyro
 
 from lexrl import store
+from lexrl.cli.arguments import parse
 from lexrl.cli.execution import follow
-from lexrl.cli.parsing import parse
 from lexrl.errors import InputError
 from lexrl.runs import record
 
@@ -18,12 +18,18 @@ class Resume:
 
     run: tyro.conf.Positional[pathlib.Path]
     """The run's folder."""
+    json: bool = False
+    """Print the outcome as JSON, and nothing else; progress goes to the standard error."""
 
 
 def main(argv: list[str]) -> None:
     """Continue a run, to its end."""
-    folder = parse(Resume, argv, "lexrl resume").run
+    args = parse(Resume, argv, "lexrl resume")
+    folder = args.run
     run = record.read(folder)
     if store.is_finished(folder):
-        raise InputError(f"The run in {str(folder)!r} is finished; `lexrl evaluate {folder}` evaluates it again.")
-    follow(run, folder)
+        raise InputError(
+            f"The run in {str(folder)!r} is finished; `lexrl evaluate {folder}` evaluates it again, and `lexrl "
+            f"continue {folder} --steps N` trains it further."
+        )
+    follow(run, folder, args.json)

@@ -3,25 +3,27 @@
 import dataclasses
 import pathlib
 import shlex
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import tyro
 from rich.table import Table
 
 import lexrl
-from lexrl import exact, store
-from lexrl.cli import targets
-from lexrl.cli.console import console
-from lexrl.cli.parsing import Order as OrderText
-from lexrl.cli.parsing import parse
-from lexrl.envs import GridNav
+from lexrl import catalog, exact, store
+from lexrl.cli import arguments
+from lexrl.cli.arguments import Number, parse
+from lexrl.cli.arguments import Order as OrderText
+from lexrl.cli.console import console, error_console, print_json
+from lexrl.envs.bridge import as_gym, model_of, momdp_of
+from lexrl.envs.factory import resolve, settings_of
+from lexrl.envs.grid_nav import GridNav
+from lexrl.envs.gym import GymEnv
 from lexrl.errors import InputError
-from lexrl.exact import SlackPoint, Solution
+from lexrl.exact import ProgramSolution, SlackPoint, Solution
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
 from lexrl.runs.optimum import draw_map
-from lexrl.runs.targets import resolve, settings_of
 from lexrl.types import HasModel
 
 EnvSettings = TypeVar("EnvSettings")
@@ -33,58 +35,105 @@ class Solve(Generic[EnvSettings]):
 
     env: EnvSettings
     order: OrderText = ""
-    """Objectives by importance, as in "min cost > max reward", with tolerances as in "min cost ±0.1 > max reward"."""
+    """Objectives by importance, as in "min cost > max reward", with tolerances as in "min cost ±0.1 > max reward" and
+    limits as in "cost <= 10 > max reward"."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount: one number, or one for each signal."""
+    tolerance: Annotated[Literal["action", "policy"] | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """What the tolerances are about: single actions, in every state, or the return of the whole policy; by default
+    actions, and the policy where the order has a limit as in "cost <= 10 > max reward"."""
+    time_limit: Number = None
+    """Seconds after which the policy found so far is shown, with what is open; by default none."""
     out: pathlib.Path = pathlib.Path("runs/solve")
     """Folder for figures and numbers; a number is added to a name in use."""
+    json: bool = False
+    """Print what solution.json has, and nothing else."""
 
 
-class Solved(NamedTuple):
-    """An environment with its model and its optimum."""
+class Finite(NamedTuple):
+    """An environment with its model."""
 
     name: str
     env: Any
     process: MOMDP
-    solution: Solution
+    observations: tuple[Any, ...]
+    """What is observed in each state; empty where that is the number of the state."""
+
+
+class Solved(NamedTuple):
+    """An environment with its optimum."""
+
+    finite: Finite
+    solution: Solution | ProgramSolution
+    tolerance: Literal["action", "policy"]
     curve: tuple[SlackPoint, ...]
 
 
 def main(argv: list[str]) -> None:
     """Solve, print, and write figures and numbers."""
-    if targets.wants_help(argv, 1):
-        targets.show_names("solve", "ENV", str(Solve.__doc__), algorithms=False)
+    if arguments.wants_help(argv, 1):
+        arguments.show_names("solve", "ENV", str(Solve.__doc__), algorithms=False)
         return
-    name, rest = targets.take_name("solve", argv, "the environment", "lexrl solve grid-nav")
-    targets.require_env(name)
-    env_type, env_default = targets.env_type(name, {})
+    name, rest = arguments.take_name("solve", argv, "the environment", "lexrl solve grid-nav")
+    arguments.require_env(name)
+    env_type, env_default = arguments.env_type(name, {})
     kind = tyro.conf.OmitArgPrefixes[Solve[env_type]]
     args: Any = parse(kind, rest, f"lexrl solve {name}", str(Solve.__doc__), Solve(env_default))
-    env = resolve(name, settings_of(args.env)).env
-    if not isinstance(env, HasModel):
-        raise InputError(f"{name} has no finite model that could be solved; grid-nav and random-momdp have one.")
-    process = env.momdp(args.gamma)
-    order = as_order(args.order or None, process.signals)
-    solved = Solved(name, env, process, exact.solve(process, order), _curve(process, order))
-    console.print(f"[bold]{name}[/bold], {order}, gamma {args.gamma}")
-    _show(solved)
+    finite = find_model(name, settings_of(args.env), args.gamma)
+    order = as_order(args.order or None, finite.process.signals)
+    tolerance = args.tolerance or ("policy" if order.limited else "action")
+    solver = exact.solve_slack if tolerance == "policy" else exact.solve
+    with error_console.status("Solving ...") as status:
+        solution = solver(
+            finite.process, order, time_limit=args.time_limit, progress=lambda done: status.update(str(done))
+        )
+        status.update("Looking for what slack would buy ...")
+        solved = Solved(finite, solution, tolerance, _curve(finite.process, order))
     folder = store.new_folder(args.out)
     _write(folder, solved, args.gamma, shlex.join(["lexrl", "solve", *argv]))
+    if args.json:
+        print_json({"folder": str(folder)} | store.read_json(folder / "solution.json"))
+        return
+    console.print(f"[bold]{name}[/bold], {order}, gamma {args.gamma}, {finite.process.num_states:,} states")
+    console.print(TOLERANCES[tolerance])
+    _show(solved)
     console.print(f"Figures and numbers are in [bold]{folder}[/bold].")
+
+
+TOLERANCES = {
+    "action": "Tolerances are about actions: in every state, those within the tolerance of the best stay admissible.",
+    "policy": "Tolerances are about the policy: its return may be worse by that much, and it may be stochastic.",
+}
+MOST_STATES = 5_000
+"""The critical-slack curve of larger environments would have too many corners."""
+
+
+def find_model(name: str, settings: dict[str, Any], gamma: Any) -> Finite:
+    """The finite model of an environment: its own, or one made from its transitions."""
+    env = resolve(name, settings).env if name in catalog.ENVS else as_gym(name, None, settings)
+    if isinstance(env, HasModel):
+        return Finite(name, env, env.momdp(gamma), ())
+    if isinstance(env, GymEnv):
+        model = model_of(env)
+        return Finite(name, env, momdp_of(env, model, gamma), model.observations)
+    raise InputError(
+        f"{name} has no finite model that could be solved; grid-nav and random-momdp have one, and so do environments "
+        "of Gymnasium with discrete actions and observations, as in gym:FrozenLake-v1."
+    )
 
 
 def _show(solved: Solved) -> None:
     solution = solved.solution
     console.print(_returns_table(solution))
-    for sentence in solution.certificate.sentences():
+    for sentence in solution.sentences():
         console.print(f"  {sentence}", markup=False)
-    if isinstance(solved.env, GridNav):
-        console.print(f"\n{solved.env.picture(solution.policy)}\n")
+    if isinstance(solved.finite.env, GridNav):
+        console.print(f"\n{solved.finite.env.picture(solution.policy)}\n")
     if solved.curve:
         console.print(_curve_table(solved.curve, solution.order))
 
 
-def _returns_table(solution: Solution) -> Table:
+def _returns_table(solution: Solution | ProgramSolution) -> Table:
     table = Table("", "J", box=None)
     shown = solution.order.unsigned(solution.returns)
     for i, objective in enumerate(solution.order.objectives):
@@ -93,8 +142,10 @@ def _returns_table(solution: Solution) -> Table:
 
 
 def _curve(process: MOMDP, order: Order) -> tuple[SlackPoint, ...]:
-    """The critical-slack curve of the first two objectives; empty where there is only one, or discounts differ."""
-    if len(order.objectives) < 2 or len(set(process.ordered(order).gamma)) > 1:
+    """The critical-slack curve of the first two objectives; empty where there is only one, or discounts differ, or
+    there are many states."""
+    discounts = set(process.ordered(order).gamma)
+    if len(order.objectives) < 2 or len(discounts) > 1 or process.num_states > MOST_STATES:
         return ()
     return exact.critical_slack(process, order)
 
@@ -113,23 +164,27 @@ def _curve_table(curve: tuple[SlackPoint, ...], order: Order) -> Table:
 
 
 def _write(folder: pathlib.Path, solved: Solved, gamma: Any, command: str) -> None:
-    solution, order = solved.solution, solved.solution.order
+    solution, order, finite = solved.solution, solved.solution.order, solved.finite
     returns = order.unsigned(solution.returns)
-    certificate = solution.certificate
     summary = {
         "command": command,
         "version": lexrl.__version__,
-        "env": solved.name,
+        "env": finite.name,
         "order": str(order),
         "gamma": gamma,
+        "tolerance": solved.tolerance,
         "returns": {one: float(value) for one, value in zip(order.names, returns, strict=True)},
-        "certificate": {"errors": certificate.errors.tolist(), "sentences": certificate.sentences()},
+        "certificate": solution.summary(),
     }
     store.write_json(folder / "solution.json", summary)
+    observed = [{"observation": " ".join(map(str, one))} for one in finite.observations]
+    observed += [{"observation": ""}] * (len(solution.policy) - len(observed)) if observed else []
     rows = [{"state": s} | {f"p_{a}": float(p) for a, p in enumerate(row)} for s, row in enumerate(solution.policy)]
-    store.write_csv(folder / "policy.csv", rows)
-    if isinstance(solved.env, GridNav):
-        picture = draw_map(solved.env, solved.process, solution.policy, f"Exact optimum: {order}")
+    store.write_csv(
+        folder / "policy.csv", [row | more for row, more in zip(rows, observed or [{}] * len(rows), strict=True)]
+    )
+    if isinstance(finite.env, GridNav):
+        picture = draw_map(finite.env, finite.process, solution.policy, f"Exact optimum: {order}")
         store.write_bytes(folder / store.MAP, picture)
     if solved.curve:
         _write_curve(folder, solved)
@@ -143,7 +198,7 @@ def _write_curve(folder: pathlib.Path, solved: Solved) -> None:
     slack = np.array([point.slack for point in solved.curve])
     returns = np.stack([point.returns for point in solved.curve]) * order.signs[:2]
     names = (order.names[0], order.names[1])
-    picture = tradeoffs.slack_curve(slack, returns[:, 0], returns[:, 1], names, f"{solved.name}: {order}")
+    picture = tradeoffs.slack_curve(slack, returns[:, 0], returns[:, 1], names, f"{solved.finite.name}: {order}")
     store.write_bytes(folder / "critical-slack.png", picture.png)
     header = ("slack", *names, "shadow_price")
     numbers = zip(slack, *returns.T, [point.shadow_price for point in solved.curve], strict=True)

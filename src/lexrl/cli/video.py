@@ -7,8 +7,8 @@ import numpy as np
 import tyro
 
 from lexrl import store, video
+from lexrl.cli.arguments import Number, Place, Whole, parse
 from lexrl.cli.console import console
-from lexrl.cli.parsing import Number, Place, Whole, parse
 from lexrl.errors import InputError
 from lexrl.runs import episodes, load
 

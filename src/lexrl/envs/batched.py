@@ -1,7 +1,8 @@
 """The environments of one member, stepped from Python; and what is saved of them, so that a run can resume.
 
-The state of an environment in JAX is saved as it is. Of all others the actions are saved that were taken since their
-episodes began: reset with the same keys and given the same actions, they are where they were.
+The state of an environment in JAX is saved as it is, and so is that of an environment which can save itself
+(`lexrl.types.Savable`). Of all others the actions are saved that were taken since their episodes began: reset with the
+same keys and given the same actions, they are where they were.
 """
 
 import dataclasses
@@ -16,7 +17,19 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs import checker
-from lexrl.types import AnyArray, Batchable, BatchedEnv, BatchedStep, Box, Discrete, EnvSpec, Keys, Step
+from lexrl.types import (
+    AnyArray,
+    Batchable,
+    BatchedEnv,
+    BatchedStep,
+    Box,
+    Discrete,
+    EnvSpec,
+    Keys,
+    Savable,
+    SavableBatchedEnv,
+    Step,
+)
 
 Draw = Callable[[int | np.ndarray], Keys]
 """The keys of a time, or of a time each."""
@@ -55,6 +68,12 @@ class CompiledEnvs:
         self.state = step.state
         obs, signals, discount = jax.device_get((step.obs, step.signals, step.discount))
         return BatchedStep(obs, signals, discount, np.zeros(len(actions), bool))
+
+    def save(self) -> Any:
+        return self.state
+
+    def restore(self, state: Any) -> None:
+        self.state = state
 
     def close(self) -> None:
         pass
@@ -96,10 +115,6 @@ class RecordedEnvs:
     envs: BatchedEnv
     trail: Trail
 
-    @property
-    def state(self) -> Trail:
-        return jax.tree.map(np.copy, self.trail)
-
     def reset(self, which: np.ndarray, keys: Keys) -> np.ndarray:
         self.trail.taken[which] = 0
         return self.envs.reset(which, keys)
@@ -109,12 +124,17 @@ class RecordedEnvs:
         self.trail.taken[:] += 1
         return self.envs.step(actions, keys)
 
+    def save(self) -> Trail:
+        return jax.tree.map(np.copy, self.trail)
+
     def close(self) -> None:
         self.envs.close()
 
 
-def empty_trail(spec: EnvSpec, n: int) -> Trail:
-    """The trail before the first step."""
+def empty_state(env: Any, spec: EnvSpec, n: int) -> Any:
+    """What is saved of an environment outside JAX before its first reset."""
+    if isinstance(env, Savable):
+        return env.empty_state(n)
     return Trail(zeros(spec.action_space, n, spec.max_episode_steps), np.zeros(n, np.int32))
 
 
@@ -134,8 +154,11 @@ def restore(
     envs: BatchedEnv, state: Any, obs: np.ndarray, time: int, resets: Draw, steps: Draw
 ) -> tuple[Any, np.ndarray]:
     """Environments as they were at a time, and their observations (meaningless at time 0, before the first reset)."""
-    if isinstance(envs, CompiledEnvs):
-        return CompiledEnvs(envs.env, state), obs
+    if isinstance(envs, SavableBatchedEnv):
+        if time == 0 and not isinstance(envs, CompiledEnvs):
+            return envs, envs.reset(np.ones(len(obs), bool), resets(0))
+        envs.restore(state)
+        return envs, obs
     trail = jax.tree.map(np.array, state)
     replayed = _replay(envs, trail, time, resets, steps)
     if time > 0 and not np.array_equal(replayed, obs):

@@ -18,6 +18,14 @@ from lexrl.errors import InputError
 from lexrl.types import AnyArray, Box, Discrete, Env, EnvSpec, Step, unwrapped
 
 
+def require_signals(spec: EnvSpec, limits: Sequence[Limit]) -> None:
+    """Raise an error if a limit names a signal that the environment does not have."""
+    if missing := [limit.name for limit in limits if limit.name not in spec.signals]:
+        raise InputError(
+            f"A limit names {missing[0]!r}, but the signals here are {', '.join(map(repr, spec.signals))}."
+        )
+
+
 class CostAwareObservation(eqx.Module):
     """The wrapper; `CostAwareObservation.wrap(env, limits)` makes it."""
 
@@ -32,15 +40,7 @@ class CostAwareObservation(eqx.Module):
     def wrap(cls, env: Env, limits: Sequence[Limit]) -> "CostAwareObservation":
         """Add the sums of the limited signals to the observation."""
         spec = env.spec
-        if not isinstance(env, eqx.Module):
-            raise InputError(
-                "This algorithm must observe what was spent so far, which cannot be added to an environment that is "
-                "stepped from Python; use an environment written in JAX."
-            )
-        if missing := [limit.name for limit in limits if limit.name not in spec.signals]:
-            raise InputError(
-                f"A limit names {missing[0]!r}, but the signals here are {', '.join(map(repr, spec.signals))}."
-            )
+        require_signals(spec, limits)
         bounds = tuple(float(limit.bound) for limit in limits)
         if isinstance(spec.observation_space, Discrete) and min(bounds) < 0:
             raise InputError(f"Sums of discrete states are counted from 0, but a limit is {min(bounds):g}.")

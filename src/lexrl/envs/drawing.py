@@ -76,7 +76,7 @@ def cart(position: float, angle: float, length: float, safe: float, track: float
         track: how far from the center the track ends.
     """
     half, high = track + 0.4, 1.3 * length
-    sheet = _sheet(600, -half, half, -high, high)
+    sheet = make_sheet(600, -half, half, -high, high)
     for side in (-1, 1):
         sheet.warn(min(side * safe, side * track), -high, max(side * safe, side * track), high)
         sheet.box(min(side * track, side * half), -high, max(side * track, side * half), high, mix(FAINT, 0.5))
@@ -101,10 +101,10 @@ def hill(position: float, left: float, right: float, boundary: float, goal: floa
     Args:
         position: of the car.
         left, right: the track's ends.
-        boundary: left of it, it costs.
+        boundary: every step to its left costs.
         goal: where the flag is.
     """
-    sheet = _sheet(600, left - 0.03, right + 0.03, -0.05, 1.2)
+    sheet = make_sheet(600, left - 0.03, right + 0.03, -0.05, 1.2)
     sheet.warn(left - 0.03, -0.05, boundary, 1.2)
     sheet.line([(boundary, -0.05), (boundary, 1.2)], 1.5, mix(RED, 0.6))
     ground = [(x, _height(x)) for x in np.linspace(left - 0.06, right + 0.06, 200).tolist()]
@@ -140,7 +140,7 @@ def grid(size: int, obstacles: np.ndarray, goal: int, cell: int) -> np.ndarray:
         goal: the goal's cell.
         cell: where the agent is.
     """
-    sheet = _sheet(600, -0.2, size + 0.2, -size - 0.2, 0.2)
+    sheet = make_sheet(600, -0.2, size + 0.2, -size - 0.2, 0.2)
     thick = 0.06 * sheet.scale / FINER
     for position in range(size + 1):
         sheet.line([(0, -position), (size, -position)], thick, mix(FAINT, 0.6))
@@ -156,7 +156,8 @@ def grid(size: int, obstacles: np.ndarray, goal: int, cell: int) -> np.ndarray:
     return sheet.frame()
 
 
-def _sheet(width: int, left: Number, right: Number, bottom: Number, top: Number) -> Sheet:
+def make_sheet(width: int, left: Number, right: Number, bottom: Number, top: Number) -> Sheet:
+    """An empty picture of a part of the plane, `width` pixels across."""
     scale = width / (right - left)
     # Video players expect even numbers of pixels.
     size = width, 2 * round((top - bottom) * scale / 2)

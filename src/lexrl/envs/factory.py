@@ -1,39 +1,79 @@
-"""An environment from a name, or from whatever stands for one: `make_env("cart-safe")`, `as_env(my_gym_env)`."""
+"""An environment from a name, or from whatever stands for one: `make_env("cart-safe")`, `as_env(my_gym_env)`.
 
+`resolve` also says how it is made again, by name and settings, so that a file need not hold it.
+"""
+
+import dataclasses
 import inspect
 import re
-from typing import Any
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import gymnasium
 
 from lexrl import catalog
+from lexrl.envs import highway
 from lexrl.envs.gym import GymEnv
-from lexrl.envs.per_seed import PerSeed
+from lexrl.envs.per_seed import PerSeed, per_seed
 from lexrl.envs.vector import GymVectorEnv
 from lexrl.errors import InputError
 from lexrl.types import Batchable, Env, unwrapped
 
+EnvKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""Settings of an environment; one for all seeds, or one each."""
+
+
+class Target(NamedTuple):
+    """An environment, and how it is made again."""
+
+    env: Any
+    env_id: str
+    """Empty: it cannot be made again by name."""
+    kwargs: EnvKwargs
+
 
 def make_env(name: str, **kwargs: Any) -> Any:
-    """The environment of a name: one of the catalog's, or one of Gymnasium's.
+    """The environment of a name: one of the catalog's, of Gymnasium's or of highway-env's.
 
     Args:
-        name: as in `"cart-safe"`, `"gym:CartPole-v1"` or just `"CartPole-v1"`; MO-Gymnasium's too.
+        name: as in `"cart-safe"`, `"gym:CartPole-v1"` or just `"CartPole-v1"` (MO-Gymnasium's too), or
+            `"highway:intersection-v0"`.
         kwargs: its settings, as in `max_episode_steps=100`.
     """
+    if not isinstance(name, str):
+        raise InputError(f"An environment's name is a text, as in 'cart-safe', not {type(name).__name__}.")
     if name in catalog.ENVS:
         entry = catalog.ENVS[name]
         known = list(inspect.signature(entry.load()).parameters)
         if unknown := [key for key in kwargs if key not in known]:
             raise InputError(f"{name} has no setting {unknown[0]!r}; its settings are {', '.join(known)}.")
-        return entry.make(**kwargs)
+        try:
+            return entry.make(**kwargs)
+        except InputError:
+            raise
+        except (ArithmeticError, TypeError, ValueError) as error:
+            why = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+            given = reprlib.repr(kwargs)
+            raise InputError(f"{name} cannot be made with the settings {given} ({why}).") from error
+    if name.startswith(highway.PREFIX):
+        return _make_highway(name.removeprefix(highway.PREFIX), kwargs)
     if (env_id := gym_id(name)) is not None:
         return GymEnv(env_id, **kwargs)
     raise InputError(
-        f"There is no environment {name!r}; there are {', '.join(catalog.ENVS)}, and those of Gymnasium, as in "
-        "gym:CartPole-v1."
+        f"There is no environment {name!r}; there are {', '.join(catalog.ENVS)}, those of Gymnasium, as in "
+        "gym:CartPole-v1, and those of highway-env, as in highway:intersection-v0."
     )
+
+
+def _make_highway(env_id: str, kwargs: dict[str, Any]) -> GymEnv:
+    known = list(inspect.signature(highway.make_highway).parameters)[1:]
+    if unknown := [key for key in kwargs if key not in known]:
+        raise InputError(
+            f"{highway.PREFIX}{env_id} has no setting {unknown[0]!r}; its settings are {', '.join(known)}."
+        )
+    return highway.make_highway(env_id, **kwargs)
 
 
 def gym_id(name: str) -> str | None:
@@ -77,6 +117,42 @@ def env_name(env: Any) -> str:
     return env.name if isinstance(env, GymEnv | GymVectorEnv) else type(unwrapped(env)).__name__
 
 
+def resolve(env: Any, kwargs: EnvKwargs | None = None) -> Target:
+    """The environment that a name, a class, a function or an instance stands for."""
+    given = {} if kwargs is None else kwargs
+    for one in [given] if isinstance(given, Mapping) or not isinstance(given, Sequence) else given:
+        if not isinstance(one, Mapping) or not all(isinstance(key, str) for key in one):
+            raise InputError(f"The settings of an environment are {one!r}; give them by name, as in {{'size': 5}}.")
+    if isinstance(env, str):
+        if isinstance(given, Mapping):
+            return Target(make_env(env, **given), env, changed(env, given))
+        return Target(per_seed([make_env(env, **one) for one in given]), env, changed(env, given))
+    if not isinstance(given, Mapping):
+        raise InputError("Settings for each seed need an environment that is named; else give lexrl.per_seed([...]).")
+    if isinstance(env, type) and issubclass(env, eqx.Module):
+        return _remembered(env(**given))
+    return _remembered(as_env(env, **given))
+
+
+def builder(name: str) -> Callable[..., Any]:
+    """The class or function that makes the environment of a name."""
+    if name in catalog.ENVS:
+        return catalog.ENVS[name].load()
+    return highway.make_highway if name.startswith(highway.PREFIX) else GymEnv
+
+
+def settings_of(env: Any) -> dict[str, Any]:
+    """The settings of an instance that differ from the defaults of its class, whose fields are its settings."""
+    given = {field.name: vars(env)[field.name] for field in dataclasses.fields(env) if field.init}
+    return _changed(type(env), given)
+
+
+def changed(name: str, kwargs: EnvKwargs) -> EnvKwargs:
+    """Of the settings of a named environment, those that differ from their defaults."""
+    make = builder(name)
+    return _changed(make, kwargs) if isinstance(kwargs, Mapping) else [_changed(make, one) for one in kwargs]
+
+
 def _made_by(factory: Any, kwargs: dict[str, Any]) -> Any:
     """The environment that a class or a function makes."""
     try:
@@ -101,3 +177,17 @@ def _without_settings(env: Any, kwargs: dict[str, Any]) -> Any:
             "settings."
         )
     return env
+
+
+def _remembered(env: Any) -> Target:
+    """An instance, with its name and settings where the catalog has its class."""
+    entry = catalog.entry_of(catalog.ENVS, env)
+    if entry is None or entry.load() is not type(env):
+        return Target(env, "", {})
+    return Target(env, entry.name, settings_of(env))
+
+
+def _changed(make: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that differ from the defaults: all that need be written down."""
+    known = inspect.signature(make).parameters
+    return {name: value for name, value in given.items() if name not in known or known[name].default != value}

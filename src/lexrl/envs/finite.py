@@ -49,15 +49,21 @@ class FiniteEnv(eqx.Module):
         require_episode(max_episode_steps)
         if not reward_noise >= 0:
             raise InputError(f"reward_noise is {reward_noise:g}; a standard deviation must be 0 or more.")
+        if not momdp.action_mask.all():
+            state, action = np.argwhere(~momdp.action_mask)[0]
+            raise InputError(
+                f"State {state} has no action {action}; algorithms choose among all actions in every state: let it do "
+                "what another one does, or solve the MOMDP exactly."
+            )
         matrix = momdp.transitions
         counts = np.diff(matrix.indptr)
         where = np.arange(int(counts.max()))[None, :] < counts[:, None]
         probability = np.zeros(where.shape)
         probability[where] = matrix.data
-        outcomes = np.zeros((*where.shape, 1 + momdp.n_objectives))
+        outcomes = np.zeros((*where.shape, 1 + momdp.num_objectives))
         outcomes[where] = np.column_stack([matrix.indices, momdp.outcome_rewards])
         slots = np.concatenate([_alias_table(probability), outcomes], axis=-1)
-        self.slots = slots.reshape(momdp.n_states, momdp.n_actions, *slots.shape[1:])
+        self.slots = slots.reshape(momdp.num_states, momdp.num_actions, *slots.shape[1:])
         self.n_slots = np.array(slots.shape[1], np.int32)
         self.terminal = momdp.terminal
         self.initial = _alias_table(momdp.initial[None])[0]
@@ -67,8 +73,8 @@ class FiniteEnv(eqx.Module):
 
     @property
     def spec(self) -> EnvSpec:
-        n_states, n_actions = self.slots.shape[:2]
-        return EnvSpec(Discrete(n_states), Discrete(n_actions), self.signals, self.max_episode_steps)
+        num_states, num_actions = self.slots.shape[:2]
+        return EnvSpec(Discrete(num_states), Discrete(num_actions), self.signals, self.max_episode_steps)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
         first = jnp.asarray(self.initial)
@@ -88,16 +94,16 @@ class FiniteEnv(eqx.Module):
 
     def momdp(self, gamma: float | tuple[float, ...] = 0.99) -> MOMDP:
         """The MOMDP that is sampled, for the exact solver (reward noise has mean 0 and does not matter there)."""
-        n_states, n_actions, _, width = self.slots.shape
-        slots = np.asarray(self.slots, float)[:, :, : int(self.n_slots)].reshape(n_states * n_actions, -1, width)
+        num_states, num_actions, _, width = self.slots.shape
+        slots = np.asarray(self.slots, float)[:, :, : int(self.n_slots)].reshape(num_states * num_actions, -1, width)
         probability = _probabilities(slots[..., :2])
         used = probability > 0
         indptr = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
         columns, signals = slots[used][:, 2].astype(np.int32), slots[used][:, 3:]
-        matrix = sp.csr_array((probability[used], columns, indptr), shape=(n_states * n_actions, n_states))
+        matrix = sp.csr_array((probability[used], columns, indptr), shape=(num_states * num_actions, num_states))
         first = _probabilities(np.asarray(self.initial, float)[None])[0]
         return from_outcomes(
-            matrix, signals, n_actions, gamma, initial=first, terminal=np.asarray(self.terminal), signals=self.signals
+            matrix, signals, num_actions, gamma, initial=first, terminal=np.asarray(self.terminal), signals=self.signals
         )
 
 

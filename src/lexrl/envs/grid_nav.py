@@ -15,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from jax import Array
 
+from lexrl import memory
 from lexrl.envs import drawing
-from lexrl.errors import InputError
+from lexrl.errors import InputError, require_whole
 from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.types import Box, Discrete, EnvSpec, Step, require_episode
 
@@ -72,6 +73,8 @@ class GridNav(eqx.Module):
             max_episode_steps: length of an episode; the original environment has 200.
             one_hot: observe the position as a one-hot vector instead of an integer.
         """
+        require_whole(-(2**31), size=size)
+        require_whole(0, most=2**63, map_seed=map_seed)
         if size < 3:
             raise InputError(f"A grid of size {size} has no room for obstacles; size must be 3 or more.")
         if not (0 <= slip_probability <= 1 and 0 <= obstacle_density <= 1):
@@ -79,6 +82,7 @@ class GridNav(eqx.Module):
                 f"slip_probability is {slip_probability:g} and obstacle_density is {obstacle_density:g}; both must "
                 "lie in [0, 1]."
             )
+        memory.require({"the map": 10 * size**2}, {"the map": "size"})
         rng = np.random.default_rng(map_seed)
         goal = int(rng.integers(size))
         obstacles = np.zeros((size, size), bool)

@@ -22,7 +22,7 @@ from lexrl.errors import InputError
 from lexrl.types import BatchedStep, Discrete, EnvSpec, Keys, require_episode
 
 NUM_PROBE_STEPS = 100
-"""Steps with random actions that are looked at for signals."""
+"""Steps with random actions that are looked at for signals, by default."""
 RENDER_FPS = 30.0
 """Where the environment's metadata do not say."""
 
@@ -47,6 +47,7 @@ class GymEnv:
         *,
         signals: SignalFunction | None = None,
         discrete_observations: bool = False,
+        num_probe_steps: int = NUM_PROBE_STEPS,
         **settings: Any,
     ):
         """A Gymnasium environment by its id (MO-Gymnasium's too), by a function or class that makes it, or as it is.
@@ -57,6 +58,7 @@ class GymEnv:
             max_episode_steps: length of an episode; by default the environment's own limit.
             signals: a function from (obs, action, reward, info) to named numbers, instead of the signals found.
             discrete_observations: observations of integers become one integer each, for tabular algorithms.
+            num_probe_steps: steps with random actions that are looked at for signals.
             settings: passed to the environment when it is made.
         """
         made_by_id = isinstance(env_id, str)
@@ -66,7 +68,8 @@ class GymEnv:
         try:
             length = episode_length(env_id if made_by_id else env, registered, env, max_episode_steps)
             observations = convert_observations(env.observation_space, discrete=discrete_observations)
-            interface = Interface(observations, convert_actions(env.action_space), _find_signals(env, signals))
+            found = _find_signals(env, signals, num_probe_steps)
+            interface = Interface(observations, convert_actions(env.action_space), found)
             render_fps = float(env.metadata.get("render_fps") or RENDER_FPS)
         finally:
             env.close()
@@ -163,6 +166,10 @@ def _maker(env_id: Any, settings: dict[str, Any]) -> Callable[..., Any]:
         # Gymnasium's passive checker expects a scalar reward.
         return partial(gymnasium.make, env_id, max_episode_steps=-1, disable_env_checker=True, **settings)
     if not isinstance(env_id, gymnasium.Env):
+        if not callable(env_id):
+            raise InputError(
+                f"A {type(env_id).__name__} is not a Gymnasium environment, nor a function that makes one."
+            )
         return partial(env_id, **settings)
     if settings:
         raise InputError(
@@ -179,12 +186,12 @@ def _make(make: Callable[..., Any], env_id: Any) -> Any:
         raise InputError(f"Gymnasium cannot make {env_id!r}: {error}") from error
 
 
-def _find_signals(env: Any, function: SignalFunction | None) -> signals.Signals:
+def _find_signals(env: Any, function: SignalFunction | None, num_steps: int) -> signals.Signals:
     """The signals of a few steps with random actions."""
     env.action_space.seed(0)
     env.reset(seed=0)
     events = []
-    for _ in range(NUM_PROBE_STEPS):
+    for _ in range(num_steps):
         action = env.action_space.sample()
         obs, reward, terminated, truncated, info = five_tuple(env.step(action))
         events.append(Event(obs, action, reward, info))

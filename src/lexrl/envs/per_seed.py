@@ -24,6 +24,10 @@ class PerSeed(eqx.Module):
 
 def per_seed(envs: Sequence[Env]) -> PerSeed:
     """Give every seed an environment of its own; arrays that differ in length are padded."""
+    if not isinstance(envs, Sequence) or not envs or not all(isinstance(env, eqx.Module) for env in envs):
+        raise InputError(
+            "per_seed takes a list of lexrl's environments, one for each seed, as in [GridNav.generate(5)]."
+        )
     if len({env.spec for env in envs}) != 1 or len({jax.tree.structure(env) for env in envs}) != 1:
         raise InputError(
             "The environments differ in their spaces, signals or episode length; all seeds need environments of one "

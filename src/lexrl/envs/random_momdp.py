@@ -1,6 +1,8 @@
 """RandomMOMDP: the environment of the paper's scaling experiment."""
 
+from lexrl import memory
 from lexrl.envs.finite import FiniteEnv
+from lexrl.errors import InputError, require_whole
 from lexrl.momdp import MOMDP
 
 
@@ -26,6 +28,16 @@ def random_env(
         reward_noise: standard deviation of the Gaussian noise on each reward.
         max_episode_steps: length of an episode.
     """
+    require_whole(num_states=num_states, num_actions=num_actions, num_signals=num_signals)
+    require_whole(**({} if num_successors is None else {"num_successors": num_successors}))
+    require_whole(0, most=2**63, momdp_seed=momdp_seed)
+    if not 0 <= tie_fraction <= 1:
+        raise InputError(f"tie_fraction is {tie_fraction}; it must lie in [0, 1].")
+    each = num_states * num_actions * (num_successors or num_states)
+    memory.require(
+        {"transitions and rewards": 8 * each * (8 + 3 * num_signals)},
+        {"transitions and rewards": "num_states, num_actions, num_signals or num_successors"},
+    )
     momdp = MOMDP.random(
         momdp_seed, num_states, num_actions, num_signals, num_successors=num_successors, tie_fraction=tie_fraction
     )

@@ -21,6 +21,7 @@ from gymnasium import spaces
 from jax import Array
 
 from lexrl.envs import cart_safe, grid_nav, mountain_car_safe
+from lexrl.envs.intersection import env as intersection
 from lexrl.errors import InputError
 from lexrl.types import Box, Discrete, Env, State, Step
 
@@ -28,7 +29,7 @@ RENDER_MODES = ["rgb_array"]
 
 
 class ExportedEnv(gymnasium.Env[Any, Any]):
-    """An environment written in JAX, stepped from Python. `state` is its state, as NumPy arrays."""
+    """An environment of lexrl's, stepped from Python. `state` is its state, as NumPy arrays."""
 
     inner: Any
     reward_space: spaces.Box
@@ -49,19 +50,29 @@ class ExportedEnv(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.episode, self.time = int(self.np_random.integers(2**32)), 0
-        self.state, obs = jax.device_get(_reset(self.inner, np.uint32(self.episode)))
+        if isinstance(self.inner, intersection.Intersection):
+            # The same seed as in highway-env begins the same episode.
+            self.episode = self.episode if seed is None else seed % 2**32
+            self.state, obs = self.inner.begin(self.episode)
+        else:
+            self.state, obs = jax.device_get(_reset(self.inner, np.uint32(self.episode)))
         return self._observation(obs), {}
 
     def step(self, action: Any) -> tuple[Any, np.ndarray, bool, bool, dict[str, Any]]:
         action = self._checked(action)
         self.time += 1
-        step = jax.device_get(_step(self.inner, self.state, action, np.uint32(self.episode), np.int32(self.time)))
+        step = self._step(action)
         self.state = step.state
         reward = np.asarray(step.signals, np.float32)
         named = dict(zip(self.inner.spec.signals, reward.tolist(), strict=True))
         terminated = bool(step.discount == 0)
         truncated = not terminated and self.time >= self.inner.spec.max_episode_steps
         return self._observation(step.obs), reward, terminated, truncated, {"signals": named}
+
+    def _step(self, action: np.ndarray) -> Step:
+        if isinstance(self.inner, intersection.Intersection):
+            return self.inner.step(self.state, action)
+        return jax.device_get(_step(self.inner, self.state, action, np.uint32(self.episode), np.int32(self.time)))
 
     def render(self) -> Any:
         if self.render_mode is None:
@@ -105,6 +116,7 @@ def _maker(kind: Any, build: Callable[..., Any]) -> Maker:
 CartSafe = _maker(cart_safe.CartSafe, cart_safe.CartSafe)
 MountainCarSafe = _maker(mountain_car_safe.MountainCarSafe, mountain_car_safe.MountainCarSafe)
 GridNav = _maker(grid_nav.GridNav, grid_nav.GridNav.generate)
+Intersection = _maker(intersection.Intersection, intersection.Intersection)
 
 
 # The environment is an argument, so that all of the same kind and shape share one compiled program.

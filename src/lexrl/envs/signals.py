@@ -86,8 +86,8 @@ def _from_function(events: Sequence[Event], function: SignalFunction) -> Signals
     names = tuple(dict.fromkeys(name for answer in returned for name in answer))
     if not names or any(name != _clean(name) for name in names):
         raise InputError(
-            f"The signals function returns the names {list(names)}; it must return one or more, without spaces, '>', "
-            "'+' and '±'."
+            f"The signals function returns the names {list(names)}; it must return one or more, without spaces, '<', "
+            "'>', '=', '+' and '±'."
         )
 
     def read(event: Event) -> list[Any]:
@@ -141,4 +141,4 @@ def _is_number(value: Any) -> bool:
 
 def _clean(name: Any) -> str:
     """A name that an order expression can hold."""
-    return re.sub(r"[\s>+±]+", "_", str(name)) or "_"
+    return re.sub(r"[\s<>=+±]+", "_", str(name)) or "_"

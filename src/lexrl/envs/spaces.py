@@ -93,7 +93,7 @@ def _as_one_integer(space: Any) -> Observations:
         )
 
     def convert(obs: Any) -> Any:
-        return np.ravel_multi_index(tuple(_digits(space, obs) - lows), sizes)
+        return np.ravel_multi_index(tuple(digits(space, obs) - lows), sizes)
 
     return Observations(Discrete(count), convert)
 
@@ -117,10 +117,11 @@ def _leaves(space: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     )
 
 
-def _digits(space: Any, obs: Any) -> np.ndarray:
+def digits(space: Any, obs: Any) -> np.ndarray:
+    """An observation of integers as one row of them."""
     if isinstance(space, spaces.Tuple | spaces.Dict):
         each = obs if isinstance(space, spaces.Tuple) else [obs[name] for name in space]
-        return np.concatenate([_digits(part, one) for part, one in zip(_parts(space), each, strict=True)])
+        return np.concatenate([digits(part, one) for part, one in zip(_parts(space), each, strict=True)])
     return np.asarray(obs, np.int64).ravel()
 
 

@@ -9,12 +9,16 @@ from lexrl.exact.audit import (
     gap,
     tolerance_table,
 )
-from lexrl.exact.average import average_returns, solve_average
-from lexrl.exact.certificate import Certificate
+from lexrl.exact.average import solve_average
+from lexrl.exact.certificate import Certificate, NearTie
+from lexrl.exact.certification import certify, certify_program
+from lexrl.exact.chains import average_returns
+from lexrl.exact.clock import Progress
 from lexrl.exact.critical import SlackPoint, critical_slack
 from lexrl.exact.evaluation import Evaluation, TimedEvaluation, evaluate, evaluate_horizon
 from lexrl.exact.horizon import HorizonSolution, solve_horizon
 from lexrl.exact.iteration import Solution, reach, solve
+from lexrl.exact.mixtures import stationary
 from lexrl.exact.programs import ProgramSolution, occupancy, solve_slack
 
 __all__ = [
@@ -22,8 +26,10 @@ __all__ = [
     "Certificate",
     "Evaluation",
     "HorizonSolution",
+    "NearTie",
     "OrderRow",
     "ProgramSolution",
+    "Progress",
     "SlackPoint",
     "Solution",
     "TimedEvaluation",
@@ -31,6 +37,8 @@ __all__ = [
     "action_gaps",
     "all_orders",
     "average_returns",
+    "certify",
+    "certify_program",
     "critical_slack",
     "evaluate",
     "evaluate_horizon",
@@ -41,5 +49,6 @@ __all__ = [
     "solve_average",
     "solve_horizon",
     "solve_slack",
+    "stationary",
     "tolerance_table",
 ]

@@ -1,5 +1,6 @@
 """Questions to a finite MOMDP: how far apart are its actions, what do tolerances, orders and slack cost or buy?"""
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ from jaxtyping import Float, Int
 from lexrl import lex
 from lexrl import tolerance as tol
 from lexrl.errors import InputError
+from lexrl.exact.backups import INPUT_PRECISION
+from lexrl.exact.critical import plain
 from lexrl.exact.evaluation import evaluate
 from lexrl.exact.iteration import Solution, solve, tolerances_of
 from lexrl.exact.programs import solve_slack
@@ -23,7 +26,7 @@ _MOST_ORDERS = 720
 
 
 class ActionGaps(NamedTuple):
-    """How far apart action values are; what is closer than the solution's tie width counts as 0."""
+    """How far apart action values are; what is closer than rounding can tell counts as 0."""
 
     deciding: Float[Arr, " M"]
     """`min_s (v_i(s) - max q_i(s, a))` over the `a` of `D_{i-1}(s)` that `D_i(s)` leaves out: the gap that matters. A
@@ -35,12 +38,15 @@ class ActionGaps(NamedTuple):
 
 def action_gaps(solution: Solution) -> ActionGaps:
     """The smallest action gap of each objective; ask it of a solution with tolerance 0."""
-    q, sets, ties = solution.q[:, ~solution.terminal], solution.sets[:, ~solution.terminal], solution.certificate.ties
+    q, sets = solution.q[:, ~solution.terminal], solution.sets[:, ~solution.terminal]
     short = solution.values[:, ~solution.terminal, None] - q
     deciding = np.min(short, axis=(1, 2), where=sets[:-1] & ~sets[1:], initial=np.inf)
-    steps = np.diff(np.sort(q, axis=2), axis=2)
-    literal = np.min(steps, axis=(1, 2), initial=np.inf)
-    return ActionGaps(deciding, np.where(literal <= ties, 0.0, literal))
+    ranked = np.sort(np.where(sets[0], q, np.inf), axis=2)
+    with np.errstate(invalid="ignore"):  # the difference of two actions that there are not
+        steps = np.diff(ranked, axis=2)
+    rounding = INPUT_PRECISION * np.abs(ranked[..., :-1])
+    steps = np.where(np.isnan(steps), np.inf, np.where(steps <= rounding, 0.0, steps))
+    return ActionGaps(deciding, np.min(steps, axis=(1, 2), initial=np.inf))
 
 
 class ToleranceRow(NamedTuple):
@@ -59,7 +65,7 @@ class ToleranceRow(NamedTuple):
 
 def tolerance_table(momdp: MOMDP, order: Order | str | None, tolerances: Sequence[Any]) -> tuple[ToleranceRow, ...]:
     """One row for each tolerance, given as `solve` takes it; tolerances written in the order stand aside."""
-    order = without_tolerances(as_order(order, momdp.signals))
+    order = plain(as_order(order, momdp.signals))
     exact = solve(momdp, order)
     return tuple(_tolerance_row(exact, solve(momdp, order, tolerance=one), one) for one in tolerances)
 
@@ -116,24 +122,24 @@ def gap(momdp: MOMDP, policy: Any, order: Order | str | None = None, tolerance: 
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)
     achieved = evaluate(process, policy)
-    noise = 1e-10 * np.max(np.abs(achieved.values), axis=1)
     if len(np.unique(process.gamma)) == 1:
         optimum = solve_slack(momdp, order, slack=tolerances)
-        return lex.gap(achieved.returns, optimum.best, optimum.slack + noise)
-    if not _zero(tolerances):
+        noise = _noise(process, policy)
+        return lex.gap(achieved.returns, optimum.best, optimum.slack + noise, order.limits())
+    if order.limited or not _zero(tolerances):
         raise InputError(
-            f"The discounts are {', '.join(f'{gamma:g}' for gamma in process.gamma)} and the tolerance is not 0; a gap "
-            "within tolerance needs one gamma for all objectives: give one, or tolerance 0."
+            f"The discounts are {', '.join(f'{gamma:g}' for gamma in process.gamma)} and there is a tolerance or a "
+            "limit; a gap within them needs one gamma for all objectives: give one, or tolerance 0."
         )
-    return lex.gap(achieved.returns, solve(momdp, without_tolerances(order)).returns, noise)
+    return lex.gap(achieved.returns, solve(momdp, plain(order)).returns, _noise(process, policy))
 
 
-def without_tolerances(order: Order) -> Order:
-    """The same order, with no tolerance written in it."""
-    return Order(tuple(objective._replace(tolerance=None) for objective in order.objectives))
+def _noise(process: MOMDP, policy: Any) -> Float[np.ndarray, " M"]:
+    """What roundings may do to the returns of a policy: a share of the return that has every reward positive."""
+    return 1e-10 * evaluate(dataclasses.replace(process, rewards=np.abs(process.rewards)), policy).returns
 
 
 def _zero(tolerances: tol.Tolerances) -> bool:
     each = tolerances if isinstance(tolerances, tuple) else (tolerances,)
     one = np.ones(1)
-    return all(np.all(np.asarray(tau(one, one > 0, np.array(1.0), 1, None)) == 0) for tau in each)
+    return all(np.all(np.asarray(tau(one, one > 0, np.array(1.0), 1)) == 0) for tau in each)

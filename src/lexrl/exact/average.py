@@ -1,36 +1,62 @@
-"""Limit averages (no discount, no end): the programs of `programs.py` over long-run frequencies of (s, a).
+"""Limit averages (no discount, no end): successive programs over long-run frequencies of (s, a).
 
-    max r_i . x    over x >= 0,  sum_a x(s', a) = sum_{s,a} P(s' | s, a) x(s, a),  sum x = 1
+    max r_i . x    over x, y >= 0,   sum_a x(s', a) = sum_{s,a} P(s' | s, a) x(s, a)
+                                     sum_a x(s', a) + sum_a y(s', a) - sum_{s,a} P(s' | s, a) y(s, a) = initial(s')
 
-Their dual is a gain `g` and a bias `h` with `g + h(s) >= r(s, a) + E[h(s')]`, found by policy iteration. Every policy
-must have one recurrent class (unichain), so that averages do not depend on where one starts.
+`x` are the frequencies, `y` says how often (s, a) is used before the process is where it stays (Kallenberg 1983). So
+policies may have several recurrent classes, and averages may depend on where one starts. Small programs are solved in
+rational numbers, large ones by HiGHS. As with a discount, an objective without slack leaves its optimal face: the
+columns whose reduced cost is 0.
 """
 
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg as spl
-from jaxtyping import Float, Int
-from scipy.sparse.csgraph import connected_components
+from jaxtyping import Bool, Float
 
+from lexrl import tolerance as tol
 from lexrl.errors import InputError
-from lexrl.exact import linear
+from lexrl.exact import chains, rational
+from lexrl.exact.columns import Row
 from lexrl.exact.iteration import tolerances_of
-from lexrl.exact.programs import Priced, Program, ProgramSolution, leaving, successive
+from lexrl.exact.programs import ProgramSolution, threshold_of
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
 
-_BIAS_PRECISION = 1e-11
-"""Biases are trusted to so many digits: nothing like `1 / (1 - gamma)` bounds how a residual adds up in them."""
+_MOST_RATIONAL = 48
+"""Programs of up to so many columns are solved in rational numbers."""
+_PRECISION = 1e-9
+"""Relative precision of what HiGHS returns."""
+
+
+class Frequencies(NamedTuple):
+    """The equations of `x` and `y`, as one matrix `[2 S, 2 S A]`; probabilities sum to 1 to the last digit where the
+    numbers are rational."""
+
+    process: MOMDP
+    matrix: Any
+    right: Any
+
+
+class AverageLevel(NamedTuple):
+    """One program, solved."""
+
+    best: Fraction | float
+    bound: Fraction | float
+    prices: list[Any]
+    x: Float[Arr, "S A"]
+    y: Float[Arr, "S A"]
+    support: Bool[Arr, " columns"]
+    """Columns whose reduced cost is 0."""
 
 
 def solve_average(momdp: MOMDP, order: Order | str | None = None, *, slack: Any = 0.0) -> ProgramSolution:
     """The lexicographic optimum for long-run averages, with policy tolerance as in `solve_slack`; gamma plays no part.
 
-    Returns are averages for each step. In states that are left for ever the policy takes what is best for the last
-    program's bias.
+    Returns are averages for each step, from the initial distribution.
     """
     order = as_order(order, momdp.signals)
     process = momdp.ordered(order)
@@ -39,62 +65,178 @@ def solve_average(momdp: MOMDP, order: Order | str | None = None, *, slack: Any 
             f"State {int(np.argmax(process.terminal))} is terminal; limit averages need a task that never ends: use "
             "`solve` with gamma 1, or let terminal states lead back to the start."
         )
-    return successive(_frequencies(process), order, tolerances_of(order, slack))
+    return _successive(process, order, tolerances_of(order, slack))
 
 
-def average_returns(process: MOMDP, policy: Float[np.ndarray, "S A"]) -> Float[np.ndarray, " M"]:
-    """`J_i = sum_s d(s) r_i(s)` with `d` the stationary distribution of the policy's chain: `d P = d`, `sum d = 1`."""
-    chain, rewards = process.chain(policy)
-    _require_one_class(chain)
-    return rewards @ _solve_bordered(process, sp.csr_array(chain.T), np.append(np.zeros(process.n_states), 1.0))[:-1]
+def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> ProgramSolution:
+    slack, limits, n = tol.slack(tolerances), order.limits(), process.num_objectives
+    epsilon, prices = np.zeros(n), np.zeros((n, n))
+    flow = _frequencies(process)
+    allowed, rows, levels = np.tile(process.action_mask.ravel(), 2), (), []
+    for i in range(n):
+        level = _level(flow, i, allowed, rows)
+        prices[i, [row.objective for row in rows]] = [float(price) for price in level.prices]
+        best = np.array(float(level.best))
+        epsilon[i] = slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i]))
+        threshold, is_face = threshold_of(Fraction(level.best), float(epsilon[i]), float(limits[i]))
+        if is_face:
+            allowed = level.support
+            each = zip(rows, level.prices, strict=True)
+            rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in each)
+        else:
+            rows = (*rows, Row(i, threshold))
+        levels.append(level)
+    return _solution(process, order, levels, epsilon, prices)
 
 
-def _frequencies(process: MOMDP) -> Program:
-    ones = np.ones((1, process.n_states * process.n_actions))
-    flow = sp.vstack([(leaving(process) - process.transitions).T, ones], format="csr")
-
-    def best(reward: Arr, allowed: Arr, start: Arr) -> Priced:
-        return _best_gain(process, reward, allowed, start)
-
-    inflow = np.append(np.zeros(process.n_states), 1.0)
-    return Program(process, flow, inflow, best, lambda policy: average_returns(process, policy))
-
-
-def _best_gain(process: MOMDP, reward: Float[np.ndarray, "S A"], allowed: Any, start: Int[np.ndarray, " S"]) -> Priced:
-    """Policy iteration for averages: solve `g + h = r + P h` (with `h` summing to 0), improve on `r + P h`."""
-    policy, states, gain = start, np.arange(process.n_states), -np.inf
-    while True:
-        before, chain = gain, process.transitions[states * process.n_actions + policy]
-        _require_one_class(chain)
-        solved = _solve_bordered(process, chain, np.append(reward[states, policy], 0.0))
-        bias, gain = solved[:-1], float(solved[-1])
-        q = reward + (process.transitions @ bias).reshape(reward.shape)
-        tie = _BIAS_PRECISION * float(np.max(np.abs(q)) + np.max(np.abs(reward)))
-        best = np.argmax(np.where(allowed, q, -np.inf), axis=1)
-        better = q[states, best] > q[states, policy] + tie
-        if not better.any() or gain < before - tie:
-            return Priced(gain, gain + bias[:, None] - q, policy, 4 * tie)
-        policy = np.where(better, best, policy)
-
-
-def _solve_bordered(process: MOMDP, chain: Any, right: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """`[[I - P, 1], [1', 0]] z = right`: regular where P has one recurrent class, for P and for its transpose."""
-    n = chain.shape[0]
-    one = np.ones((n, 1))
-    system = sp.block_array([[sp.eye_array(n) - chain, one], [one.T, None]], format="csc")
-    if linear.choose(process) == "dense":
-        return np.linalg.solve(system.toarray(), right)
-    return spl.splu(system).solve(right)
+def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon: Arr, prices: Arr) -> ProgramSolution:
+    policy = _policy(process, levels[-1])
+    returns = chains.average_returns(process, policy)
+    best = np.array([float(level.best) for level in levels])
+    mixed = np.array([np.sum(reward * levels[-1].x) for reward in process.rewards])
+    sizes = np.max(np.abs(process.rewards), axis=(1, 2))
+    missed = np.flatnonzero(np.abs(returns - mixed) > 1e-7 * sizes)
+    fault = (
+        "The optimum needs memory (in some states it stays with one probability and goes on with another, once): the "
+        f"policy has none, and is off by {returns[missed[0]] - mixed[missed[0]]:.3g} in {process.signals[missed[0]]}."
+        if len(missed)
+        else ""
+    )
+    return ProgramSolution(
+        order=order,
+        objectives=process.signals,
+        policy=policy,
+        occupancy=levels[-1].x,
+        returns=returns,
+        best=best,
+        slack=epsilon,
+        limits=order.limits(),
+        prices=prices,
+        gaps=np.array([float(level.bound - level.best) for level in levels]),
+        faults=(fault,) if fault else (),
+    )
 
 
-def _require_one_class(chain: Any) -> None:
-    """A class is recurrent if no transition leaves it; there must be one."""
-    count, label = connected_components(sp.csr_matrix(chain), directed=True, connection="strong")
-    entries = chain.tocoo()
-    source, target = label[entries.coords[0]], label[entries.coords[1]]
-    left = np.unique(source[(source != target) & (entries.data > 0)])
-    if count - len(left) > 1:
-        raise InputError(
-            f"A policy splits the states into {count - len(left)} classes that never meet, so its averages depend on "
-            "the start; limit averages need one recurrent class under every policy: use a gamma below 1."
-        )
+def _policy(process: MOMDP, level: AverageLevel) -> Float[np.ndarray, "S A"]:
+    """Where it stays, the frequencies; on the way there, `y`; where it never comes, any action of the face."""
+    shape = level.x.shape
+    anything = np.where(level.support[: level.x.size].reshape(shape), 1.0, 0.0)
+    going = np.where(level.support[level.x.size :].reshape(shape), 1.0, 0.0)
+    policy = np.where(process.action_mask, 1.0, 0.0)
+    for weights in (going, anything, level.y, level.x):
+        total = weights.sum(axis=1, keepdims=True)
+        used = total > 1e-12 * np.max(total)
+        policy = np.where(used, weights / np.where(used, total, 1.0), policy)
+    return policy / policy.sum(axis=1, keepdims=True)
+
+
+def _frequencies(process: MOMDP) -> Frequencies:
+    """Rational for small processes, sparse for large ones."""
+    n, pairs = process.num_states, process.num_states * process.num_actions
+    leaving = sp.csr_array((np.ones(pairs), (np.arange(pairs), np.arange(pairs) // process.num_actions)), (pairs, n))
+    if 2 * pairs > _MOST_RATIONAL:
+        change = (leaving - process.transitions).T
+        matrix = sp.block_array([[change, None], [leaving.T, change]], format="csr")
+        return Frequencies(process, matrix, np.append(np.zeros(n), process.initial))
+    out, rows = leaving.toarray(), [_unit(row) for row in process.transitions.toarray()]
+    change = [[Fraction(out[k, j]) - rows[k][j] for k in range(pairs)] for j in range(n)]
+    zero = [Fraction(0)] * pairs
+    matrix = [[*row, *zero] for row in change]
+    matrix += [[*(Fraction(out[k, j]) for k in range(pairs)), *change[j]] for j in range(n)]
+    return Frequencies(process, matrix, [Fraction(0)] * n + _unit(process.initial))
+
+
+def _unit(probabilities: Float[np.ndarray, " S"]) -> list[Fraction]:
+    """Probabilities that sum to 1, exactly; all 0 where there are none."""
+    each = [Fraction(float(one)) for one in probabilities]
+    whole = sum(each)
+    return [one / whole for one in each] if whole else each
+
+
+def _level(flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]) -> AverageLevel:
+    if isinstance(flow.matrix, list):
+        return _rational_level(flow, i, allowed, rows)
+    return _numerical_level(flow, i, allowed, rows)
+
+
+def _rational_level(
+    flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]
+) -> AverageLevel:
+    process, columns = flow.process, np.flatnonzero(allowed)
+    rewards = [_exact_rewards(process, j) for j in range(process.num_objectives)]
+    loose = [k for k, row in enumerate(rows) if not row.tight]
+    table = [[*(line[c] for c in columns), *([Fraction(0)] * len(loose))] for line in flow.matrix]
+    for k, row in enumerate(rows):
+        surplus = [Fraction(-1 if k == other else 0) for other in loose]
+        table.append([*(rewards[row.objective][c] for c in columns), *surplus])
+    costs = [rewards[i][c] for c in columns]
+    right = [*flow.right, *(row.threshold for row in rows)]
+    found = rational.maximize([*costs, *([Fraction(0)] * len(loose))], table, right)
+    if found is None:
+        raise ArithmeticError("A program over frequencies that has a solution was found to have none.")
+    support = np.zeros_like(allowed)
+    for place, column in enumerate(columns):
+        used = sum((dual * line[place] for dual, line in zip(found.duals, table, strict=True)), Fraction(0))
+        support[column] = used == costs[place]
+    weights = np.zeros(len(allowed))
+    weights[columns] = [float(weight) for weight in found.weights[: len(columns)]]
+    x, y = weights.reshape(2, process.num_states, process.num_actions)
+    prices = [-dual for dual in found.duals[len(flow.right) :]]
+    return AverageLevel(found.value, found.value, prices, x, y, support)
+
+
+def _exact_rewards(process: MOMDP, objective: int) -> list[Fraction]:
+    """`r` for the columns of x, 0 for those of y."""
+    rewards = process.rewards[objective].ravel()
+    rest = np.zeros_like(rewards) if process.rewards_rest is None else process.rewards_rest[objective].ravel()
+    each = [Fraction(float(hi)) + Fraction(float(lo)) for hi, lo in zip(rewards, rest, strict=True)]
+    return each + [Fraction(0)] * len(each)
+
+
+def _numerical_level(
+    flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]
+) -> AverageLevel:
+    process = flow.process
+    sizes = np.max(np.abs(process.rewards), axis=(1, 2))
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    flat = (process.rewards / sizes[:, None, None]).reshape(len(sizes), -1)
+    rewards = np.concatenate([flat, np.zeros_like(flat)], axis=1)[:, allowed]
+    needed = np.array([rewards[row.objective] for row in rows]).reshape(-1, int(allowed.sum()))
+    thresholds = np.array([float(row.threshold) / sizes[row.objective] for row in rows])
+    tight = np.array([row.tight for row in rows], bool)
+    equal = sp.vstack([flow.matrix[:, allowed], sp.csr_array(needed[tight])], format="csr")
+    answer = _highs(
+        -rewards[i],
+        A_ub=-needed[~tight] if (~tight).any() else None,
+        b_ub=-thresholds[~tight] if (~tight).any() else None,
+        A_eq=equal,
+        b_eq=np.append(flow.right, thresholds[tight]),
+    )
+    duals = np.zeros(len(rows))
+    duals[~tight] = -answer.ineqlin.marginals
+    duals[tight] = answer.eqlin.marginals[len(flow.right) :]
+    # HiGHS minimizes: a reduced cost is what a column costs at the prices, and 0 for what an optimum may use.
+    reduced = -rewards[i] - equal.T @ answer.eqlin.marginals - needed[~tight].T @ -answer.ineqlin.marginals
+    support, weights = np.zeros_like(allowed), np.zeros(len(allowed))
+    support[allowed] = (reduced <= _PRECISION) | (answer.x > _PRECISION)
+    weights[allowed] = np.where(support[allowed], np.maximum(answer.x, 0.0), 0.0)
+    x, y = weights.reshape(2, process.num_states, process.num_actions)
+    best = float(np.sum(process.rewards[i] * x))
+    bound = float(answer.eqlin.marginals @ np.append(flow.right, thresholds[tight]))
+    bound += float(answer.ineqlin.marginals @ -thresholds[~tight])
+    places = [row.objective for row in rows]
+    prices = np.where(np.abs(duals) > _PRECISION, duals, 0.0) * sizes[i] / sizes[places]
+    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support)
+
+
+def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:
+    """HiGHS at its tightest tolerances: dual simplex, and should that give up, interior point with crossover."""
+    from scipy.optimize import linprog  # it takes its time to import
+
+    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    answer = None
+    for method in ("highs-ds", "highs-ipm"):
+        answer = linprog(costs, bounds=(0, None), method=method, options=options, **constraints)
+        if answer.status == 0:
+            return answer
+    raise ArithmeticError(f"HiGHS could not solve a program that has a solution: {answer.message}")

@@ -1,12 +1,19 @@
 """How far a numerical solution can be trusted, in numbers and in sentences."""
 
 import dataclasses
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from lexrl import lex
+
+class NearTie(NamedTuple):
+    """An action that counts as reaching its threshold, and how far below it may be."""
+
+    objective: str
+    state: int
+    action: int
+    gap: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,54 +22,66 @@ class Certificate:
 
     objectives: tuple[str, ...]
     residuals: Float[np.ndarray, " M"]
-    """`max_s |v(s) - max_{D(s)} q(s, .)|`, rounding included."""
+    """`max_s |v(s) - max_{D(s)} q(s, .)|`, in arithmetic of twice the digits."""
     errors: Float[np.ndarray, " M"]
-    """Bound on `|v - v*|` that the residual implies."""
-    ties: Float[np.ndarray, " M"]
-    """Actions closer to their threshold than this count as reaching it."""
+    """Bound on `|v - v*|`."""
     noise: Float[np.ndarray, " M"]
     """The largest distance to a threshold that was counted as none."""
     margins: Float[np.ndarray, " M"]
     """The smallest distance to a threshold that was counted as one; infinite where there is none."""
+    num_rounded: Int[np.ndarray, " M"]
+    """How many actions count as reaching their threshold though they are below it, by no more than the rounding of the
+    input: as doubles, 0.3 is less than 0.1 + 0.2."""
+    rounded: tuple[NearTie, ...]
+    """The ones with the largest gaps, a few for each objective."""
+    num_undecided: Int[np.ndarray, " M"]
+    """Of how many actions even twice the digits do not tell whether they reach their threshold."""
+    undecided: tuple[NearTie, ...]
+    """The ones with the largest gaps, a few for each objective."""
     iterations: tuple[int, ...]
+    faults: tuple[str, ...] = ()
+    """What is wrong with the solution, in sentences; empty if nothing is."""
+
+    @property
+    def holds(self) -> bool:
+        """Is the solution what it claims to be?"""
+        return not self.faults
 
     def sentences(self) -> tuple[str, ...]:
-        """The certificate as a person would say it, one sentence for each objective."""
-        return tuple(
-            f"{name}: {self._error(i)} (Bellman residual {self.residuals[i]:.1e}, "
-            f"{self.iterations[i]} iterations); {self._sets(i)}."
+        """The certificate as a person would say it: one sentence for each objective, then what is wrong."""
+        each = [
+            f"{name}: {self._given(i)}values are within {self.errors[i]:.1e} of the truth (Bellman residual "
+            f"{self.residuals[i]:.1e}, {self.iterations[i]} iterations); {self._sets(i)}."
             for i, name in enumerate(self.objectives)
-        )
+        ]
+        return (*each, *self.faults)
 
-    def _error(self, i: int) -> str:
-        if np.isinf(self.errors[i]):
-            return "how close the values are to the truth is not known, because episodes can be too long to tell"
-        return f"values are within {self.errors[i]:.1e} of the truth"
+    def _given(self, i: int) -> str:
+        return f"given the sets that {', '.join(self.objectives[:i])} leave, " if i else ""
 
     def _sets(self, i: int) -> str:
         if np.isinf(self.margins[i]):
-            return f"all actions are tied to within {self.noise[i]:.1e}"
-        return (
-            f"ties are equal to within {self.noise[i]:.1e}, and every other action is at least {self.margins[i]:.1e} "
-            f"from its threshold, where {self.ties[i]:.1e} would be noise"
-        )
+            said = "all actions are tied"
+        else:
+            said = f"every action that is not tied is at least {self.margins[i]:.1e} from its threshold"
+        if self.num_rounded[i]:
+            said += (
+                f"; {self.num_rounded[i]} count as tied that differ by no more than the rounding of the input, at most "
+                f"{self.noise[i]:.1e}"
+            )
+        if self.num_undecided[i]:
+            said += f"; {self.num_undecided[i]} count as tied of which that cannot be told"
+        return said
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
 
 
-def distances(
-    q: Float[np.ndarray, "*batch M A"], slack: lex.Slack, ties: Sequence[float]
-) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-    """How near the actions of `D_{i-1}` come to the threshold of objective i: the smallest distance beyond its tie
-    width (margins), and the largest one within it (noise)."""
-    widths = np.asarray(ties)
-    sets, best = lex.levels(q, lambda i, *rest: slack(i, *rest) + widths[i])
-    margins, noise = np.full(len(widths), np.inf), np.zeros(len(widths))
-    for i, width in enumerate(widths):
-        entering, top = sets[..., i, :], best[..., i]
-        threshold = top - slack(i, q[..., i, :], entering, top)
-        distance = np.abs(q[..., i, :] - threshold[..., None])[entering]
-        margins[i] = np.min(distance[distance > width], initial=np.inf)
-        noise[i] = np.max(distance[distance <= width], initial=0.0)
-    return margins, noise
+_SHOWN = 10
+
+
+def largest(objective: str, num_actions: int, index: Int[np.ndarray, " k"], gaps: Float[np.ndarray, " k"]) -> tuple:
+    """The pairs `s * A + a` of one objective with the largest gaps."""
+    chosen = np.argsort(-gaps, kind="stable")[:_SHOWN]
+    pairs = ((*divmod(int(index[k]), num_actions), float(gaps[k])) for k in chosen)
+    return tuple(NearTie(objective, *pair) for pair in pairs)

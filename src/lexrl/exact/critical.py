@@ -5,23 +5,31 @@
 is concave and piecewise linear. Its slope `y` is the price of the slack, the dual of the program above; at price `y`
 the best policies maximize `r_2 + y r_1`, and a corner of the curve is one that needs no randomization. Between two
 corners the price is the slope of their chord: either nothing beats the chord at that price, and it is a piece of the
-curve, or what beats it is a corner in between. So every corner is found, exactly, with one optimization for each piece.
+curve, or what beats it is a corner in between. So every corner is found, exactly, with one optimization for each piece,
+started from the corner beside it. Returns and slopes are rational numbers: whether something beats a chord does not
+depend on the size of the objectives.
 """
 
-import itertools
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from lexrl.errors import InputError
-from lexrl.exact.audit import without_tolerances
-from lexrl.exact.iteration import solve
-from lexrl.exact.programs import Program, discounted, mixture
+from lexrl.exact.columns import Column, Row, column_of, occupancies, priced, worth
+from lexrl.exact.iteration import first_policy, judge_level
+from lexrl.exact.linear import choose
+from lexrl.exact.policy_iteration import optimize
+from lexrl.exact.programs import common_gamma, normalized
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
+from lexrl.tolerance import Absolute
+
+_NOTHING = Fraction(1, 2**80)
+"""Below this share of the returns a difference is none."""
 
 
 class SlackPoint(NamedTuple):
@@ -36,19 +44,32 @@ class SlackPoint(NamedTuple):
     policy: Float[Arr, "S A"]
 
 
-class _Corner(NamedTuple):
-    returns: Float[Arr, " 2"]
-    policy: Int[Arr, " S"]
+class _Curve:
+    """What is known of the curve: corners from left to right, and which chords between neighbors are pieces of it."""
 
+    def __init__(self, process: MOMDP, left: Column, right: Column):
+        self.process, self.corners = process, [left, right]
+        self._pieces: set[tuple[int, int]] = set()
 
-class _Piece(NamedTuple):
-    left: _Corner
-    right: _Corner
+    def slack(self, corner: Column) -> Fraction:
+        return self.corners[0].returns[0] - corner.returns[0]
 
-    @property
-    def price(self) -> float:
-        fallen, risen = self.left.returns[0] - self.right.returns[0], self.right.returns[1] - self.left.returns[1]
-        return float(risen / fallen)
+    def price(self, k: int) -> Fraction:
+        """The slope of the chord from corner k to the next."""
+        left, right = self.corners[k], self.corners[k + 1]
+        return (right.returns[1] - left.returns[1]) / (left.returns[0] - right.returns[0])
+
+    def is_piece(self, k: int) -> bool:
+        """Is the chord from corner k to the next a piece of the curve? If not, a corner in between is added."""
+        left, right = self.corners[k], self.corners[k + 1]
+        if (id(left), id(right)) in self._pieces:
+            return True
+        between = _beyond(self.process, left, right, self.price(k))
+        if between is None:
+            self._pieces.add((id(left), id(right)))
+            return True
+        self.corners.insert(k + 1, between)
+        return False
 
 
 def critical_slack(
@@ -57,83 +78,97 @@ def critical_slack(
     """The curve for the first two objectives of an order: its corners, or the points at the slacks asked for.
 
     The first corner is the lexicographic optimum; from the last one on, objective 2 has all it can have. Between two
-    corners the best policy mixes the occupancies of theirs.
+    corners the best policy mixes the occupancies of theirs. Tolerances and limits in the order play no part.
     """
     order = as_order(order, momdp.signals)
     if len(order.objectives) < 2:
         raise InputError(f"The order {str(order)!r} has one objective; slack on it buys nothing without a second one.")
     if points is not None and not all(slack >= 0 for slack in points):
         raise InputError(f"The slacks {list(points)} should be numbers from 0 on.")
-    order = without_tolerances(Order(order.objectives[:2]))
-    program = discounted(momdp.ordered(order))
-    left, right = _end(program, momdp, order), _end(program, momdp, Order(order.objectives[::-1]))
-    if left.returns[0] - right.returns[0] <= 1e-10 * _size(left, right):
-        return tuple(SlackPoint(float(slack), left.returns, 0.0, _plain(program, left)) for slack in points or [0.0])
-    whole = _Piece(left, right)
-    if points is None:
-        return _corners(program, whole)
-    return tuple(_point(program, whole, float(slack)) for slack in points)
+    process = momdp.ordered(plain(Order(order.objectives[:2])))
+    common_gamma(process)
+    left, right = (column_of(process, _end(process, *pair), choose(process)) for pair in ((0, 1), (1, 0)))
+    curve = _Curve(process, left, right)
+    if curve.slack(right) <= _NOTHING * (abs(left.returns[0]) + abs(right.returns[0])):
+        flat = _floats(left.returns)
+        return tuple(SlackPoint(float(slack), flat, 0.0, _plain(process, left)) for slack in points or [0.0])
+    return _corners(curve) if points is None else tuple(_point(curve, float(slack)) for slack in points)
 
 
-def _corners(program: Program, whole: _Piece) -> tuple[SlackPoint, ...]:
+def plain(order: Order) -> Order:
+    """The same order, with no tolerance and no limit written in it."""
+    return Order(tuple(objective._replace(tolerance=None, limit=None) for objective in order.objectives))
+
+
+def _corners(curve: _Curve) -> tuple[SlackPoint, ...]:
     """Split chords until each is a piece of the curve, left to right."""
-    pieces, open_pieces = [], [whole]
-    while open_pieces:
-        piece = open_pieces.pop()
-        between = _beyond(program, piece)
-        if between is None:
-            pieces.append(piece)
-        else:
-            open_pieces += [_Piece(between, piece.right), _Piece(piece.left, between)]
+    k = 0
+    while k + 1 < len(curve.corners):
+        k += curve.is_piece(k)
+    curve.corners = _told_apart(curve)
+    prices = [curve.price(k) for k in range(len(curve.corners) - 1)]
     # A policy that beats a chord may lie inside a longer piece: no corner there.
-    starts = [pieces[0]]
-    starts += [new for old, new in itertools.pairwise(pieces) if new.price < (1 - 1e-7) * old.price]
-    top = whole.left.returns[0]
-    points = [
-        SlackPoint(float(top - one.left.returns[0]), one.left.returns, one.price, _plain(program, one.left))
-        for one in starts
-    ]
-    end = whole.right
-    return (*points, SlackPoint(float(top - end.returns[0]), end.returns, 0.0, _plain(program, end)))
+    kept = [k for k, price in enumerate(prices) if k == 0 or prices[k - 1] - price > _NOTHING * prices[k - 1]]
+    points = [_at(curve, curve.corners[k], prices[k]) for k in kept]
+    return (*points, _at(curve, curve.corners[-1], Fraction(0)))
 
 
-def _point(program: Program, whole: _Piece, slack: float) -> SlackPoint:
+def _told_apart(curve: _Curve) -> list[Column]:
+    """The corners that differ as doubles, in slack and in what it buys; the ends are always among them."""
+
+    def apart(left: Column, right: Column) -> bool:
+        more = float(curve.slack(right)) > float(curve.slack(left))
+        return more and float(right.returns[1]) > float(left.returns[1])
+
+    first, *between, last = curve.corners
+    kept = [first]
+    for corner in between:
+        kept += [corner] if apart(kept[-1], corner) and apart(corner, last) else []
+    return [*kept, last]
+
+
+def _at(curve: _Curve, corner: Column, price: Fraction) -> SlackPoint:
+    return SlackPoint(float(curve.slack(corner)), _floats(corner.returns), float(price), _plain(curve.process, corner))
+
+
+def _point(curve: _Curve, slack: float) -> SlackPoint:
     """Close in on the piece that holds a slack, then mix its two ends."""
-    top = whole.left.returns[0]
-    if slack >= top - whole.right.returns[0]:
-        return SlackPoint(slack, whole.right.returns, 0.0, _plain(program, whole.right))
-    piece = whole
-    while (between := _beyond(program, piece)) is not None:
-        piece = _Piece(between, piece.right) if top - between.returns[0] <= slack else _Piece(piece.left, between)
-    left, right = piece.left.returns, piece.right.returns
-    share = float((slack - (top - left[0])) / (left[0] - right[0]))
-    policy = mixture(program, _plain(program, piece.left), _plain(program, piece.right), share)
-    return SlackPoint(slack, (1 - share) * left + share * right, piece.price, policy)
+    given = Fraction(slack)
+    while True:
+        k = max(k for k, corner in enumerate(curve.corners) if curve.slack(corner) <= given)
+        if k == len(curve.corners) - 1:
+            return _at(curve, curve.corners[-1], Fraction(0))._replace(slack=slack)
+        if curve.is_piece(k):
+            break
+    left, right = curve.corners[k], curve.corners[k + 1]
+    share = (given - curve.slack(left)) / (left.returns[0] - right.returns[0])
+    returns = tuple((1 - share) * a + share * b for a, b in zip(left.returns, right.returns, strict=True))
+    mixed = occupancies(curve.process, (left, right), (1 - share, share))
+    return SlackPoint(slack, _floats(returns), float(curve.price(k)), normalized(mixed, left.policy))
 
 
-def _beyond(program: Program, piece: _Piece) -> _Corner | None:
+def _beyond(process: MOMDP, left: Column, right: Column, price: Fraction) -> Column | None:
     """What is better than both ends of a chord at the chord's price, if anything is."""
-    first, second = program.process.rewards
-    everything = np.ones(first.shape, bool)
-    found = program.optimize(second + piece.price * first, everything, piece.left.policy)
-    corner = _corner(program, found.policy)
-    weights = np.array([piece.price, 1.0])
-    gain = weights @ (corner.returns - piece.left.returns)
-    return corner if gain > 1e-10 * max(1.0, piece.price) * _size(piece.left, piece.right) else None
+    row = (Row(0, Fraction(0)),)
+    one = priced(process, 1, row, (price,))
+    found = optimize(one, 0, process.action_mask, left.policy, choose(process))
+    corner = column_of(process, found.policy, choose(process))
+    gain = worth(corner, 1, row, (price,)) - worth(left, 1, row, (price,))
+    size = max(abs(part) for end in (left, right) for part in (end.returns[1], price * end.returns[0]))
+    return corner if gain > _NOTHING * size else None
 
 
-def _end(program: Program, momdp: MOMDP, order: Order) -> _Corner:
-    """An end of the curve: the lexicographic optimum of one of the two orders."""
-    return _corner(program, np.argmax(solve(momdp, order).sets[-1], axis=1))
+def _end(process: MOMDP, first: int, second: int) -> Int[np.ndarray, " S"]:
+    """A policy at an end of the curve: the lexicographic optimum of one of the two orders."""
+    way = choose(process)
+    best = optimize(process, first, process.action_mask, first_policy(process), way)
+    left = judge_level(process, first, best, process.action_mask, Absolute(0.0)).reached
+    return optimize(process, second, left, best.policy, way).policy
 
 
-def _corner(program: Program, policy: Int[np.ndarray, " S"]) -> _Corner:
-    return _Corner(program.returns(np.eye(program.process.n_actions)[policy]), policy)
+def _plain(process: MOMDP, corner: Column) -> Float[np.ndarray, "S A"]:
+    return np.eye(process.num_actions)[corner.policy]
 
 
-def _plain(program: Program, corner: _Corner) -> Float[np.ndarray, "S A"]:
-    return np.eye(program.process.n_actions)[corner.policy]
-
-
-def _size(left: _Corner, right: _Corner) -> float:
-    return float(max(np.max(np.abs(left.returns)), np.max(np.abs(right.returns))))
+def _floats(returns: Sequence[Fraction]) -> Float[np.ndarray, " 2"]:
+    return np.array([float(one) for one in returns])

@@ -1,15 +1,15 @@
 """Exact evaluation of a policy: `v_i = r_i + gamma_i P v_i`, one linear system for each discount.
 
-Also what the other files of this room check first: that undiscounted returns exist, and that a policy is one.
+Also what the other files of this room check first: that a policy is one.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from lexrl.errors import InputError
-from lexrl.exact import linear
+from lexrl.exact import linear, proper
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order
@@ -41,11 +41,12 @@ def evaluate(momdp: MOMDP, policy: Any, order: Order | str | None = None) -> Eva
     if (process.gamma == 1).any():
         _require_end(process, chain)
     way = linear.choose(process)
-    values = np.empty((process.n_objectives, process.n_states))
+    values = np.empty((process.num_objectives, process.num_states))
     for gamma in np.unique(process.gamma):
         same = process.gamma == gamma
-        values[same] = linear.solve(way, chain, rewards[same].T, float(gamma)).T
-    q = np.stack([process.backup(values[i], i) for i in range(process.n_objectives)])
+        system = linear.System(way, chain, float(gamma))
+        values[same] = [system.solve(one) for one in rewards[same]]
+    q = np.stack([process.backup(values[i], i) for i in range(process.num_objectives)])
     return Evaluation(values, q, values @ process.initial)
 
 
@@ -55,10 +56,10 @@ def evaluate_horizon(momdp: MOMDP, policy: Any, order: Order | str | None = None
     each = [as_policy(one, process) for one in np.asarray(policy, float)]
     if not each:
         raise InputError("The policy has no steps; a time-dependent one has shape [H, S, A] with H at least 1.")
-    ahead = np.zeros((process.n_objectives, process.n_states))
+    ahead = np.zeros((process.num_objectives, process.num_states))
     values, q = [], []
     for weights in reversed(each):
-        q.append(np.stack([process.backup(ahead[i], i) for i in range(process.n_objectives)]))
+        q.append(np.stack([process.backup(ahead[i], i) for i in range(process.num_objectives)]))
         ahead = np.einsum("sa,msa->ms", weights, q[-1])
         values.append(ahead)
     return TimedEvaluation(np.stack(values[::-1]), np.stack(q[::-1]), ahead @ process.initial)
@@ -67,7 +68,7 @@ def evaluate_horizon(momdp: MOMDP, policy: Any, order: Order | str | None = None
 def as_policy(policy: Any, momdp: MOMDP) -> Float[np.ndarray, "S A"]:
     """Check a policy's shape and rows, and take out what single precision left in the sums."""
     weights = np.asarray(policy, float)
-    shape = (momdp.n_states, momdp.n_actions)
+    shape = (momdp.num_states, momdp.num_actions)
     if weights.shape != shape:
         raise InputError(
             f"The policy has shape {weights.shape}; it needs {shape}: one row of action probabilities for each state."
@@ -80,42 +81,15 @@ def as_policy(policy: Any, momdp: MOMDP) -> Float[np.ndarray, "S A"]:
             f"The policy's row for state {state} is {np.array2string(weights[state], threshold=6)}, which sums to "
             f"{totals[state]:g}; probabilities are non-negative and sum to 1: normalize each row."
         )
+    absent = np.argwhere((weights > 0) & ~momdp.action_mask)
+    if len(absent):
+        raise InputError(f"The policy takes action {absent[0, 1]} in state {absent[0, 0]}, which has no such action.")
     return weights / totals[:, None]
 
 
-def require_ends(momdp: MOMDP) -> None:
-    """Undiscounted returns exist only where every policy reaches a terminal state."""
-    if not (momdp.gamma == 1).any():
-        return
-    if momdp.continuing:
-        raise InputError(
-            "Gamma is 1 and no state is terminal, so returns are infinite; give a gamma below 1, or ask for the limit "
-            "average with `solve_average`."
-        )
-    if (stuck := np.flatnonzero(momdp.never_ending())).size:
-        raise InputError(
-            f"Gamma is 1, but from {_states(stuck)} some policy never reaches a terminal state; give a gamma below 1, "
-            "or a finite horizon with `solve_horizon`."
-        )
-
-
 def _require_end(process: MOMDP, chain: Any) -> None:
-    if (stuck := np.flatnonzero(~_ends(process, chain))).size:
+    if (stuck := np.flatnonzero(~proper.ends(process, chain))).size:
         raise InputError(
-            f"Gamma is 1, but from {_states(stuck)} this policy never reaches a terminal state; give a gamma below 1, "
-            "or a policy that ends from everywhere."
+            f"Gamma is 1, but from {proper.states(stuck)} this policy never reaches a terminal state; give a gamma "
+            "below 1, or a policy that ends from everywhere."
         )
-
-
-def _ends(process: MOMDP, chain: Any) -> Bool[np.ndarray, " S"]:
-    """States from which the chain can reach a terminal state, and so in the long run does."""
-    support, reached = chain.astype(bool).astype(float), process.terminal
-    while True:
-        wider = reached | (support @ reached.astype(float) > 0)
-        if (wider == reached).all():
-            return reached
-        reached = wider
-
-
-def _states(which: Any) -> str:
-    return f"state {which[0]}" if len(which) == 1 else f"{len(which)} states (state {which[0]} is one)"

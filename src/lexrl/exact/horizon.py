@@ -6,16 +6,19 @@ All objectives go back together: what binds objective i from step t+1 on is know
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from lexrl import lex
+from lexrl import doubled, lex
+from lexrl import tolerance as tol
 from lexrl.errors import InputError
-from lexrl.exact.certificate import distances
+from lexrl.exact import backups
+from lexrl.exact.backups import Judged, Values
 from lexrl.exact.evaluation import evaluate_horizon
-from lexrl.exact.iteration import rounding, tie_width, tolerances_of, widened
+from lexrl.exact.iteration import refuse_limits, tolerances_of
+from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
 
@@ -34,10 +37,19 @@ class HorizonSolution:
     """Uniform over `D_M`."""
     returns: Float[np.ndarray, " M"]
     """`J` of `policy`, from the initial distribution."""
-    ties: Float[np.ndarray, " M"]
-    """Actions closer to their threshold than this count as reaching it."""
     margins: Float[np.ndarray, " M"]
     """The smallest distance to a threshold that was counted as one."""
+    num_rounded: int
+    """How many actions count as reaching a threshold though they are below it by the rounding of the input."""
+
+
+class _Step(NamedTuple):
+    """One step of backward induction."""
+
+    q: Float[Arr, "M S A"]
+    sets: Bool[Arr, "M+1 S A"]
+    values: list[Values]
+    judged: list[Judged]
 
 
 def solve_horizon(momdp: MOMDP, order: Order | str | None, horizon: int, *, tolerance: Any = 0.0) -> HorizonSolution:
@@ -45,35 +57,41 @@ def solve_horizon(momdp: MOMDP, order: Order | str | None, horizon: int, *, tole
     if horizon < 1:
         raise InputError(f"The horizon is {horizon}; it needs at least 1 step.")
     order = as_order(order, momdp.signals)
+    refuse_limits(order)
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)
-    ties = _ties(process, horizon)
-    ahead = np.zeros((process.n_objectives, process.n_states))
-    q, sets, values = [], [], []
+    nothing = np.zeros(process.num_states)
+    ahead = [Values(doubled.exactly(nothing), nothing)] * process.num_objectives
+    steps: list[_Step] = []
     for _ in range(horizon):
-        now = np.stack([process.backup(ahead[i], i) for i in range(process.n_objectives)])
-        walk = lex.levels(now.swapaxes(0, 1), widened(tolerances, list(ties)))
-        ahead = walk.best.T
-        q.append(now)
-        sets.append(walk.sets.swapaxes(0, 1))
-        values.append(ahead)
-    q, sets, values = (np.stack(part[::-1]) for part in (q, sets, values))
-    policy = lex.uniform(sets[:, -1])
-    alive = q.swapaxes(1, 2)[:, ~process.terminal]
+        steps.insert(0, _step_back(process, ahead, tolerances))
+        ahead = steps[0].values
+    policy = lex.uniform(np.stack([step.sets[-1] for step in steps]))
     return HorizonSolution(
         order=order,
         objectives=process.signals,
-        q=q,
-        sets=sets,
-        values=values,
+        q=np.stack([step.q for step in steps]),
+        sets=np.stack([step.sets for step in steps]),
+        values=np.stack([[one.value.hi for one in step.values] for step in steps]),
         policy=policy,
         returns=evaluate_horizon(process, policy).returns,
-        ties=ties,
-        margins=distances(alive, widened(tolerances, [0.0] * len(ties)), list(ties))[0],
+        margins=np.min([[one.margin for one in step.judged] for step in steps], axis=0),
+        num_rounded=sum(len(one.rounded[0]) for step in steps for one in step.judged),
     )
 
 
-def _ties(process: MOMDP, horizon: int) -> Float[np.ndarray, " M"]:
-    """Each backup may be off by its rounding, and what is behind adds up."""
-    largest = np.max(np.abs(process.rewards), axis=(1, 2)) * horizon
-    return np.array([tie_width(rounding(process, i, size[None]), float(horizon)) for i, size in enumerate(largest)])
+def _step_back(process: MOMDP, ahead: list[Values], tolerances: tol.Tolerances) -> _Step:
+    slack, sets = tol.slack(tolerances), [process.action_mask]
+    q, values, judged = [], [], []
+    for i, behind in enumerate(ahead):
+        backup = backups.look_ahead(process, i, behind)
+        best, known = backups.best_of(process, i, behind, backup, sets[-1])
+        backup.q.ravel()[known.index] = known.q.hi
+        backup.q[process.terminal] = best.value.hi[process.terminal] = best.value.lo[process.terminal] = 0.0
+        tau = np.asarray(slack(i, backup.q, sets[-1], best.value.hi), np.float64)
+        tau = np.broadcast_to(tau, best.value.hi.shape).copy()
+        judged.append(backups.judge(process, i, behind, best, backup, sets[-1], tau, known))
+        sets.append(judged[-1].reached)
+        values.append(best)
+        q.append(backup.q)
+    return _Step(np.stack(q), np.stack(sets), values, judged)

@@ -5,31 +5,30 @@ Objective by objective, with every state held to the actions the more important 
     q_i(s, a) = r_i(s, a) + gamma_i E[v_i(s')]        v_i(s) = max_{D_{i-1}(s)} q_i(s, .)
     D_i(s)    = { a in D_{i-1}(s) : q_i(s, a) >= v_i(s) - tau_i }
 
-`q_i` is there for every action: take it now, and stay in the restricted sets afterwards. Each level is policy iteration
-(or value iteration), started from the level above; the sets come from `lex.levels`. All in double precision.
+`q_i` is there for every action: take it now, and stay in the restricted sets afterwards. Each level is policy
+iteration, started from the level above. An action is in a set by the exact comparison of its value with the
+threshold at that state: no width is taken from anywhere else.
 """
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from lexrl import lex
+from lexrl import doubled, lex
 from lexrl import tolerance as tol
 from lexrl.errors import InputError
-from lexrl.exact import linear
-from lexrl.exact.certificate import Certificate, distances
-from lexrl.exact.evaluation import evaluate, require_ends
+from lexrl.exact import backups, linear
+from lexrl.exact.backups import Judged
+from lexrl.exact.certificate import Certificate, NearTie, largest
+from lexrl.exact.clock import Clock, Progress
+from lexrl.exact.evaluation import evaluate
+from lexrl.exact.policy_iteration import LevelSolution, Method, optimize
+from lexrl.exact.proper import proper_policy, require_ends
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-
-Method = Literal["auto", "dense", "sparse", "iterative", "value"]
-"""How a level is solved: policy iteration with the given linear solver (`auto` picks one), or value iteration."""
-
-_VALUE_PRECISION = 1e-10
-"""Value iteration stops once its error is below this share of the largest value."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,25 +49,36 @@ class Solution:
     """`J` of `policy`, from the initial distribution."""
     certificate: Certificate
 
+    def sentences(self) -> tuple[str, ...]:
+        """What is known of the solution, one sentence for each objective, then what is wrong."""
+        return self.certificate.sentences()
+
+    def summary(self) -> dict[str, Any]:
+        """What is known of the solution, for a file."""
+        return {"errors": self.certificate.errors.tolist(), "sentences": self.sentences()}
+
     def __str__(self) -> str:
         shown = self.order.unsigned(self.returns)
         returns = ", ".join(f"{name} {value:.6g}" for name, value in zip(self.objectives, shown, strict=True))
         return f"{self.order}\nreturns: {returns}\n{self.certificate}"
 
 
-class LevelSolution(NamedTuple):
-    """One objective's optimum on restricted action sets."""
+class Level(NamedTuple):
+    """One objective, solved: its optimum, and the set it leaves."""
 
-    values: Float[lex.Arr, " S"]
-    q: Float[lex.Arr, "S A"]
-    policy: Int[lex.Arr, " S"]
-    """A best action for each state."""
-    iterations: int
-    residual: float
-    """`max_s |v(s) - max_{D(s)} q(s, .)|`, with what rounding may hide from it."""
+    optimum: LevelSolution
+    judged: Judged
 
 
-def solve(momdp: MOMDP, order: Order | str | None = None, *, tolerance: Any = 0.0, method: Method = "auto") -> Solution:
+def solve(
+    momdp: MOMDP,
+    order: Order | str | None = None,
+    *,
+    tolerance: Any = 0.0,
+    method: Method = "auto",
+    time_limit: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
     """The lexicographic optimum with action tolerance.
 
     Args:
@@ -76,159 +86,153 @@ def solve(momdp: MOMDP, order: Order | str | None = None, *, tolerance: Any = 0.
         order: the objectives by importance; may be left out where there is only one signal.
         tolerance: how far below the best an action may be, as `lexrl.tolerance` reads it: a number, `"5%"`, a
             tolerance, or one for each objective. Tolerances written in the order come first.
-        method: the way each level is solved; the answer is the same.
+        method: the way each policy is found; the answer is the same.
+        time_limit: seconds after which the policy found so far is returned; its certificate then says what is open.
+        progress: called with a `Progress` at every iteration.
     """
+    if not isinstance(momdp, MOMDP):
+        raise InputError(
+            f"A {type(momdp).__name__} is not a MOMDP; a finite environment has one, as in "
+            "lexrl.GridNav.generate(5).momdp(0.9)."
+        )
     order = as_order(order, momdp.signals)
+    refuse_limits(order)
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)
     if method not in get_args(Method):
         raise InputError(f"The method is {method!r}; it should be one of {', '.join(get_args(Method))}.")
+    clock = Clock(time_limit, progress)
+    start = first_policy(process)
+    way: Method = linear.choose(process) if method == "auto" else method
+    allowed, levels = process.action_mask, []
+    for i in range(process.num_objectives):
+        optimum = optimize(process, i, allowed, start, way, clock)
+        if optimum.bound > 0:  # time ran out: what is found is a policy, and the others have no choice left
+            levels += [Level(optimum, _only(process, optimum))]
+            levels += [_followed(process, k, optimum, way) for k in range(i + 1, process.num_objectives)]
+            break
+        levels.append(Level(optimum, judge_level(process, i, optimum, allowed, tolerances)))
+        allowed, start = levels[-1].judged.reached, optimum.policy
+    exact = all(not level.judged.slack.any() for level in levels)
+    return _solution(process, order, levels, clock, exact=exact)
+
+
+def first_policy(process: MOMDP) -> Int[np.ndarray, " S"]:
+    """A policy to start from; one that ends where gamma is 1."""
     require_ends(process)
-    method = linear.choose(process) if method == "auto" else method
-    spans = np.array([reach(process, i) for i in range(process.n_objectives)])
-    allowed = np.ones((process.n_states, process.n_actions), bool)
-    start = np.zeros(process.n_states, int)
-    solved: list[LevelSolution] = []
-    ties: list[float] = []
-    walk = lex.Levels(allowed[:, None], np.empty((process.n_states, 0)))
-    for i in range(process.n_objectives):
-        level = optimize(process, i, allowed, start, method)
-        solved.append(level)
-        ties.append(tie_width(level.residual, spans[i]))
-        walk = lex.levels(np.stack([one.q for one in solved], axis=1), widened(tolerances, ties))
-        allowed, start = walk.sets[:, -1], level.policy
-    return _solution(process, order, solved, walk, tolerances, spans)
+    if (process.gamma == 1).any() and process.never_ending().any():
+        return proper_policy(process, process.action_mask)
+    return np.argmax(process.action_mask, axis=1)
 
 
-def _solution(
-    process: MOMDP,
-    order: Order,
-    solved: list[LevelSolution],
-    walk: lex.Levels,
-    tolerances: tol.Tolerances,
-    spans: Float[np.ndarray, " M"],
-) -> Solution:
-    q = np.stack([level.q for level in solved])
-    residuals = np.array([level.residual for level in solved])
-    ties = [tie_width(residual, span) for residual, span in zip(residuals, spans, strict=True)]
-    margins, noise = distances(q.swapaxes(0, 1)[~process.terminal], widened(tolerances, [0.0] * len(q)), ties)
-    certificate = Certificate(
-        objectives=process.signals,
-        residuals=residuals,
-        errors=residuals * spans,
-        ties=np.array(ties),
-        noise=noise,
-        margins=margins,
-        iterations=tuple(level.iterations for level in solved),
-    )
-    policy = lex.uniform(walk.sets[:, -1])
+def judge_level(
+    process: MOMDP, i: int, optimum: LevelSolution, allowed: Bool[np.ndarray, "S A"], tolerances: tol.Tolerances
+) -> Judged:
+    """The actions that objective i leaves of the allowed ones."""
+    best = optimum.values.value.hi
+    slack = np.asarray(tol.slack(tolerances)(i, optimum.backup.q, allowed, best), np.float64)
+    slack = np.broadcast_to(slack, best.shape).copy()
+    return backups.judge(process, i, optimum.values, optimum.values, optimum.backup, allowed, slack, optimum.known)
+
+
+def _only(process: MOMDP, optimum: LevelSolution) -> Judged:
+    """Nothing but what the policy does."""
+    chosen = np.arange(process.num_actions) == optimum.policy[:, None]
+    nothing = (np.zeros(0, int), np.zeros(0))
+    return Judged(chosen | process.terminal[:, None], np.zeros(process.num_states), np.inf, 0.0, nothing, nothing)
+
+
+def _followed(process: MOMDP, i: int, above: LevelSolution, way: Method) -> Level:
+    """An objective that gets what the policy of a more important one gives it."""
+    chosen = _only(process, above).reached & process.action_mask
+    optimum = optimize(process, i, chosen, above.policy, way)
+    return Level(optimum, _only(process, optimum))
+
+
+def _solution(process: MOMDP, order: Order, levels: list[Level], clock: Clock, *, exact: bool) -> Solution:
+    sets = np.stack([process.action_mask, *(level.judged.reached for level in levels)])
+    policy = lex.uniform(sets[-1])
+    values = np.stack([level.optimum.values.value.hi for level in levels])
     return Solution(
         order=order,
         objectives=process.signals,
-        q=q,
-        sets=walk.sets.swapaxes(0, 1),
-        values=walk.best.T,
+        q=np.stack([level.optimum.backup.q for level in levels]),
+        sets=sets,
+        values=values,
         terminal=process.terminal,
         policy=policy,
-        returns=evaluate(process, policy).returns,
-        certificate=certificate,
+        # Without tolerance the values are those of the policy, and have more digits than an evaluation of it.
+        returns=values @ process.initial if exact else evaluate(process, policy).returns,
+        certificate=certificate_of(process, levels, time_fault(process, levels, clock)),
     )
 
 
-def optimize(
-    process: MOMDP,
-    objective: int,
-    allowed: Bool[np.ndarray, "S A"],
-    start: Int[np.ndarray, " S"],
-    method: Method = "auto",
-) -> LevelSolution:
-    """The best one objective can do when every state is held to `allowed`; `start` is a policy within it."""
-    if method == "value":
-        values, policy, iterations = _value_iteration(process, objective, allowed)
-    else:
-        way = linear.choose(process) if method == "auto" else method
-        values, policy, iterations = _policy_iteration(process, objective, allowed, start, way)
-    q = process.backup(values, objective)
-    residual = float(np.max(np.abs(values - np.max(q, axis=1, where=allowed, initial=-np.inf))))
-    return LevelSolution(values, q, policy, iterations, residual + rounding(process, objective, q))
+def certificate_of(process: MOMDP, levels: list[Level], faults: tuple[str, ...]) -> Certificate:
+    """What the levels know about themselves."""
+    rounded, undecided = [one.judged.rounded for one in levels], [one.judged.undecided for one in levels]
+    return Certificate(
+        objectives=process.signals,
+        residuals=np.array([level.optimum.residual for level in levels]),
+        errors=np.array([_error(level.optimum) for level in levels]),
+        noise=np.array([level.judged.noise for level in levels]),
+        margins=np.array([level.judged.margin for level in levels]),
+        num_rounded=np.array([len(index) for index, _ in rounded]),
+        rounded=_near_ties(process, rounded),
+        num_undecided=np.array([len(index) for index, _ in undecided]),
+        undecided=_near_ties(process, undecided),
+        iterations=tuple(level.optimum.iterations for level in levels),
+        faults=faults,
+    )
 
 
-def _policy_iteration(
-    process: MOMDP,
-    objective: int,
-    allowed: Bool[np.ndarray, "S A"],
-    start: Int[np.ndarray, " S"],
-    way: linear.Way,
-) -> tuple[Float[np.ndarray, " S"], Int[np.ndarray, " S"], int]:
-    """Evaluate, improve, until no action is better than the chosen one by more than rounding: `v` is the optimum."""
-    policy, gamma = start, float(process.gamma[objective])
-    values = np.zeros(process.n_states)
-    iteration = 0
-    while True:
-        iteration += 1
-        before, values = values, _evaluate(process, objective, policy, gamma, way, values)
-        q = process.backup(values, objective)
-        own = np.take_along_axis(q, policy[:, None], axis=1)[:, 0]
-        best = np.argmax(np.where(allowed, q, -np.inf), axis=1)
-        better = np.take_along_axis(q, best[:, None], axis=1)[:, 0] > own + rounding(process, objective, q)
-        # No state loses by an improvement. Where one does lose as much as any gains, all that is left is noise between
-        # actions that truly tie, and going on could go round in circles.
-        circles = iteration > 1 and np.max(values - before) <= np.max(before - values)
-        if circles or not better.any():
-            return values, policy, iteration
-        policy = np.where(better, best, policy)
+def _near_ties(process: MOMDP, each: list[Any]) -> tuple[NearTie, ...]:
+    named = zip(process.signals, each, strict=True)
+    return tuple(one for name, pair in named for one in largest(name, process.num_actions, *pair))
 
 
-def _evaluate(
-    process: MOMDP, objective: int, policy: Int[np.ndarray, " S"], gamma: float, way: linear.Way, guess: Any
-) -> Float[np.ndarray, " S"]:
-    """The value of one action for each state; its chain is a choice of rows, cheaper than a mixture."""
-    states = np.arange(process.n_states)
-    chain = process.transitions[states * process.n_actions + policy]
-    if process.terminal.any():
-        chain = chain.multiply(~process.terminal[:, None]).tocsr()
-    rewards = process.rewards[objective, states, policy]
-    return linear.solve(way, chain, rewards[:, None], gamma, guess[:, None])[:, 0]
+def _error(optimum: LevelSolution) -> float:
+    """Of values rounded to doubles."""
+    rounding = np.finfo(float).eps / 2 * np.abs(optimum.values.value.hi)
+    return float(np.max(optimum.values.error + rounding)) + optimum.bound
 
 
-def _value_iteration(
-    process: MOMDP, objective: int, allowed: Bool[np.ndarray, "S A"]
-) -> tuple[Float[np.ndarray, " S"], Int[np.ndarray, " S"], int]:
-    """`v <- max_D (r + gamma P v)` until the bound `|v - v*| <= reach * |change|` is small beside the values."""
-    # Below a few roundings the change stops shrinking.
-    precision = max(_VALUE_PRECISION / reach(process, objective), 1e-14)
-    values, iteration = np.zeros(process.n_states), 0
-    while True:
-        iteration += 1
-        q = np.where(allowed, process.backup(values, objective), -np.inf)
-        after = np.max(q, axis=1)
-        change, values = np.max(np.abs(after - values)), after
-        if change <= precision * np.max(np.abs(values)):
-            return values, np.argmax(q, axis=1), iteration
+def time_fault(process: MOMDP, levels: list[Level], clock: Clock) -> tuple[str, ...]:
+    """What is open because time ran out."""
+    for i, level in enumerate(levels):
+        if level.optimum.bound > 0:
+            rest = f"; {', '.join(process.signals[i + 1 :])} come from the same policy" if i + 1 < len(levels) else ""
+            return (
+                f"Stopped after {clock.seconds:.3g} s: {process.signals[i]} may be up to {level.optimum.bound:.3g} "
+                f"below its optimum{rest}.",
+            )
+    return ()
 
 
 def reach(process: MOMDP, objective: int) -> float:
     """What a residual of 1 can add up to: `1 / (1 - gamma)`, or without discount the longest expected episode.
 
-    `|v - v*| <= residual * reach`, because the residual is paid at every step, on a best policy for one side of the
-    inequality and on a greedy one for the other. Infinite where episodes can be so long that arithmetic cannot tell.
+    Infinite where some policy never ends, or episodes can be so long that arithmetic cannot tell.
     """
     gamma = float(process.gamma[objective])
     if gamma < 1:
         return 1 / (1 - gamma)
-    steps = np.where(process.terminal[:, None], 0.0, np.ones((process.n_states, process.n_actions)))
-    clock = single(process, steps, 1.0)
-    start = np.zeros(process.n_states, int)
-    lengths = _policy_iteration(clock, 0, steps >= 0, start, linear.choose(clock))[0]
-    doubt = np.max(np.abs(lengths - np.max(clock.backup(lengths, 0), axis=1)))
-    believable = np.all(lengths[~process.terminal] >= 1) and doubt <= 1e-6
-    return float(np.max(lengths)) if believable else np.inf
+    if process.never_ending().any():
+        return np.inf
+    steps = np.where(process.terminal[:, None] | ~process.action_mask, 0.0, 1.0)
+    clock = backups.single(process, doubled.exactly(steps), 1.0, "steps")
+    lengths = optimize(clock, 0, process.action_mask, np.argmax(process.action_mask, axis=1)).values
+    sure = (lengths.error <= 1e-6 * np.maximum(lengths.value.hi, 1.0)).all()
+    believable = sure and np.all(lengths.value.hi[~process.terminal] >= 1)
+    return float(np.max(lengths.value.hi)) if believable else np.inf
 
 
-def tie_width(residual: float, span: float) -> float:
-    """Actions closer than this count as tied: an action and its threshold may each be wrong by `residual * span`, a
-    threshold that is relative to the best value by twice that. Where no span is known, a million steps must do."""
-    return 4 * residual * (span if np.isfinite(span) else 1e6)
+def refuse_limits(order: Order) -> None:
+    """A limit is about the return of a whole policy."""
+    if order.limited:
+        raise InputError(
+            f"The order '{order}' has a limit, which is about the return of a whole policy: use policy tolerance "
+            "(`lexrl.exact.solve_slack`, or `lexrl solve --tolerance policy`)."
+        )
 
 
 def tolerances_of(order: Order, tolerance: Any) -> tol.Tolerances:
@@ -239,34 +243,3 @@ def tolerances_of(order: Order, tolerance: Any) -> tol.Tolerances:
             f"{len(default)} tolerances were given for {len(order.objectives)} objectives; give one, or one each."
         )
     return order.tolerances(default)
-
-
-def widened(tolerances: tol.Tolerances, ties: Sequence[float]) -> lex.Slack:
-    """Tolerances in the form `lex.levels` takes, each wider by its objective's tie width."""
-    slack = tol.slack(tolerances)
-
-    def tau(i: int, values: lex.Arr, allowed: lex.Arr, best: lex.Arr) -> lex.Arr:
-        # A tolerance with a schedule computes in single precision; the rest of this room must not.
-        return np.asarray(slack(i, values, allowed, best), np.float64) + ties[i]
-
-    return tau
-
-
-def single(process: MOMDP, rewards: Float[np.ndarray, "S A"], gamma: float) -> MOMDP:
-    """The same process with one objective, which pays `rewards` on the way."""
-    rows = np.repeat(np.arange(rewards.size), np.diff(process.transitions.indptr))
-    return dataclasses.replace(
-        process,
-        rewards=rewards[None],
-        outcome_rewards=rewards.ravel()[rows, None],
-        gamma=np.array([gamma]),
-        signals=("single",),
-    )
-
-
-def rounding(process: MOMDP, objective: int, values: Float[np.ndarray, "..."]) -> float:
-    """How far a Bellman backup may be from itself without rounding: sums of so many products of such a size."""
-    terms = np.max(np.diff(process.transitions.indptr), initial=1)
-    # Expected rewards are sums themselves: what cancels in them leaves noise of the size of what went in.
-    size = np.max(np.abs(values)) + np.max(np.abs(process.outcome_rewards[:, objective]), initial=0.0)
-    return float(np.finfo(float).eps * (4 + np.sqrt(terms)) * size)

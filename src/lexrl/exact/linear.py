@@ -5,9 +5,11 @@ narrow band (grids, corridors), because then little fills in; iterative otherwis
 back on.
 """
 
+import functools
 from typing import Any, Literal
 
 import numpy as np
+import scipy.linalg as dense
 import scipy.sparse as sp
 import scipy.sparse.linalg as spl
 from jaxtyping import Float
@@ -21,58 +23,79 @@ _SMALL = 100
 """Up to so many states nothing beats dense elimination."""
 _DENSE = 1500
 """Up to so many states dense elimination is a matter of a tenth of a second, and always works."""
+_LARGE = 10_000
+"""From so many states on, even a narrow band fills in too much to be eliminated again and again."""
+_LONG = 0.9995
+"""From this discount on iterations are slow, and elimination of a narrow band is worth its memory."""
 
 
 def choose(momdp: MOMDP) -> Way:
     """The way for all chains of a process, from its size and the pattern of its transitions under all actions."""
-    n = momdp.n_states
+    n = momdp.num_states
     if n <= _SMALL:
         return "dense"
+    if n > _LARGE and np.max(momdp.gamma) < _LONG:
+        return "iterative"
     # Eliminating a band of width b costs about n b^2, a full matrix n^3; sparse code is some 50 times slower a step.
-    if momdp.transitions.nnz / momdp.n_actions < 0.1 * n * n and _bandwidth(_pattern(momdp)) < n / 9:
+    if momdp.transitions.nnz / momdp.num_actions < 0.1 * n * n and _bandwidth(_pattern(momdp)) < n / 9:
         return "sparse"
     return "dense" if n <= _DENSE else "iterative"
 
 
-def solve(
-    way: Way, chain: Any, rewards: Float[np.ndarray, "S K"], gamma: float, guess: Float[np.ndarray, "S K"] | None = None
-) -> Float[np.ndarray, "S K"]:
-    """`v = r + gamma P v`, one column for each reward; a guess helps only the iterative way."""
-    if way == "dense":
-        return np.linalg.solve(np.eye(chain.shape[0]) - gamma * chain.toarray(), rewards)
-    system = sp.csc_array(sp.eye_array(chain.shape[0]) - gamma * chain)
-    if way == "sparse":
-        return spl.splu(system).solve(rewards)
-    return _iterate(system, rewards, np.zeros_like(rewards) if guess is None else guess)
+class System:
+    """`(I - gamma P) x = b` and its transpose, for as many right sides as one likes; eliminated once, when needed."""
 
+    def __init__(self, way: Way, chain: Any, gamma: float):
+        self.way, self.chain, self.gamma = way, chain, gamma
 
-def _iterate(system: Any, rewards: Float[np.ndarray, "S K"], guess: Float[np.ndarray, "S K"]) -> Any:
-    """BiCGSTAB column by column, to within a few roundings; elimination for columns where it does not get there."""
-    values = np.empty_like(rewards)
-    for k, reward in enumerate(rewards.T):
-        # Restarting from its own answer takes out the drift between the method's residual and the true one.
-        value = guess[:, k]
-        for _ in range(3):
-            value, _ = spl.bicgstab(system, reward, x0=value, rtol=1e-14, atol=0.0, maxiter=1000)
-            if _converged(system, reward, value):
-                break
-        else:
-            value = spl.splu(system).solve(reward)
-        values[:, k] = value
-    return values
+    def solve(
+        self, right: Float[np.ndarray, " S"], guess: Float[np.ndarray, " S"] | None = None, rtol: float = 1e-13
+    ) -> Float[np.ndarray, " S"]:
+        """`x`; the guess and the relative residual matter only to the iterative way."""
+        if self.way == "dense":
+            return dense.lu_solve(self._dense, right, check_finite=False)
+        if self.way == "sparse" or not right.any():
+            return self._sparse.solve(right) if right.any() else np.zeros_like(right)
+        return self._iterate(right, guess, rtol)
 
+    def solve_transposed(self, right: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
+        """`x` with `(I - gamma P') x = b`."""
+        if self.way == "dense":
+            return dense.lu_solve(self._dense, right, trans=1, check_finite=False)
+        if self.way == "sparse":
+            return self._sparse.solve(right, trans="T")
+        return System("iterative", sp.csr_array(self.chain.T), self.gamma).solve(right)
 
-def _converged(system: Any, reward: Float[np.ndarray, " S"], value: Float[np.ndarray, " S"]) -> bool:
-    if not np.isfinite(value).all():
-        return False
-    scale = np.max(np.abs(reward)) + np.max(np.abs(value))
-    return bool(np.max(np.abs(reward - system @ value)) <= 1e-13 * scale)
+    @functools.cached_property
+    def _matrix(self) -> Any:
+        return sp.csr_array(sp.eye_array(self.chain.shape[0], format="csr") - self.gamma * self.chain)
+
+    @functools.cached_property
+    def _dense(self) -> Any:
+        return dense.lu_factor(np.eye(self.chain.shape[0]) - self.gamma * self.chain.toarray(), check_finite=False)
+
+    @functools.cached_property
+    def _sparse(self) -> Any:
+        return spl.splu(sp.csc_array(self._matrix))
+
+    def _iterate(self, right: Any, guess: Any, rtol: float) -> Float[np.ndarray, " S"]:
+        """BiCGSTAB, started again from its own answer, which takes out the drift between the method's residual and the
+        true one; elimination where it does not get there."""
+        value, largest = np.zeros_like(right) if guess is None else guess, np.max(np.abs(right))
+        for _ in range(4):
+            value, _ = spl.bicgstab(self._matrix, right, x0=value, rtol=rtol, atol=0.0, maxiter=500)
+            residual = right - self._matrix @ value
+            limit = 10 * rtol * np.sqrt(len(right)) * largest + 1e-14 * np.max(np.abs(value))
+            if np.isfinite(value).all() and np.max(np.abs(residual)) <= limit:
+                return value
+            value = value if np.isfinite(value).all() else np.zeros_like(right)
+        return self._sparse.solve(right)
 
 
 def _pattern(momdp: MOMDP) -> Any:
     """Which state can follow which, under any action, as a symmetric 0/1 matrix."""
-    n, entries = momdp.n_states, momdp.transitions.tocoo()
-    follows = sp.csr_array((np.ones(entries.nnz), (entries.coords[0] // momdp.n_actions, entries.coords[1])), (n, n))
+    n, entries = momdp.num_states, momdp.transitions.tocoo()
+    follows = sp.csr_array((np.ones(entries.nnz), (entries.coords[0] // momdp.num_actions, entries.coords[1])), (n, n))
     return sp.csr_array(follows + follows.T)
 
 

@@ -1,35 +1,35 @@
-"""Policy tolerance, solved exactly: a sequence of linear programs over occupancy measures.
+"""Policy tolerance, solved exactly: a sequence of linear programs over mixtures of policies.
 
-With `x(s, a)` the discounted number of times (s, a) is used, level i is
+    J*_i = max J_i(pi)    over policies pi with  J_j(pi) >= min(J*_j, limit_j) - eps_j  for every more important j
 
-    J*_i = max r_i . x    over x >= 0,  sum_a x(s', a) - gamma sum_{s,a} P(s' | s, a) x(s, a) = initial(s'),
-                          r_j . x >= J*_j - eps_j   for every more important j
-
-Where `eps_j = 0` nothing is relaxed, because a tiny slack at the top moves the bottom: the optimal face of level j is
-kept instead, by complementary slackness. On it, actions with a positive reduced cost are not used, and rows with a
-price are equalities. HiGHS finds occupancies and prices; reduced costs come from policy iteration on the priced reward
-`r_i + sum_j y_j r_j`, to the last digits, and give a bound on `J*_i` that needs no trust in HiGHS (weak duality).
+Where the threshold is `J*_j` itself nothing is relaxed, because a tiny slack at the top moves the bottom: the optimal
+face of level j is kept instead, by complementary slackness. On it, actions with a positive reduced cost are not used,
+and constraints with a price are equalities. A constraint that is no face is satisfied by mixing policies
+(`columns.py`); its price is the dual of the program, and gives a bound on `J*_i` that proves the optimum (weak
+duality).
 """
 
 import dataclasses
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from jaxtyping import Bool, Float, Int
 
 from lexrl import tolerance as tol
 from lexrl.errors import InputError
-from lexrl.exact import linear
-from lexrl.exact.evaluation import evaluate, require_ends
-from lexrl.exact.iteration import optimize, reach, single, tie_width, tolerances_of
+from lexrl.exact import columns
+from lexrl.exact.backups import judge
+from lexrl.exact.clock import Clock, Progress
+from lexrl.exact.columns import Column, Mixture, Row
+from lexrl.exact.evaluation import as_policy, evaluate
+from lexrl.exact.iteration import first_policy, tolerances_of
+from lexrl.exact.linear import System, choose
+from lexrl.exact.policy_iteration import optimize
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
-
-_PRICE_PRECISION = 1e-9
-"""Relative precision of the prices HiGHS returns."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,97 +44,86 @@ class ProgramSolution:
     returns: Float[np.ndarray, " M"]
     """`J` of `policy`, computed from the policy itself."""
     best: Float[np.ndarray, " M"]
-    """`J*_i`: the best objective i can have within the slack of the more important ones."""
+    """`J*_i`: the best objective i can have within the slack and the limits of the more important ones."""
     slack: Float[np.ndarray, " M"]
     """`eps_i`, in units of the return."""
+    limits: Float[np.ndarray, " M"]
+    """The return that is enough, infinite without a limit."""
     prices: Float[np.ndarray, "M M"]
     """`prices[i, j]`: what one more unit of slack on objective j would bring objective i."""
     gaps: Float[np.ndarray, " M"]
-    """Primal-dual gap: no policy within the slack is better than `best[i] + gaps[i]`. Below 0: the solver's rounding
-    overstepped a slack, by this much at its price."""
+    """Primal-dual gap: no policy within the slack is better than `best[i] + gaps[i]`."""
+    faults: tuple[str, ...] = ()
+    """What is wrong or open, in sentences."""
 
+    @property
+    def thresholds(self) -> Float[np.ndarray, " M"]:
+        """`min(J*_i, limit_i) - eps_i`: what the less important objectives must leave."""
+        return np.minimum(self.best, self.limits) - self.slack
 
-class Priced(NamedTuple):
-    """The optimum of a single reward on restricted actions, as the dual of a program sees it."""
+    @property
+    def shortfalls(self) -> Float[np.ndarray, " M"]:
+        """How far each limit is from what is possible: 0 where it can be satisfied, or there is none."""
+        return np.where(np.isfinite(self.limits), np.maximum(self.limits - self.best, 0.0), 0.0)
 
-    best: float
-    costs: Float[Arr, "S A"]
-    """Reduced costs: what taking the action once costs; 0 for best actions."""
-    policy: Int[Arr, " S"]
-    tie: float
-    """Reduced costs below this are 0."""
+    def sentences(self) -> tuple[str, ...]:
+        """What is proved, one sentence for each objective, then what is wrong."""
+        each = [
+            f"{name}: no policy within the constraints of the more important objectives is better by more than "
+            f"{max(gap, 0.0):.1e}{self._limit(i)}."
+            for i, (name, gap) in enumerate(zip(self.objectives, self.gaps, strict=True))
+        ]
+        return (*each, *self.faults)
 
+    def summary(self) -> dict[str, Any]:
+        """What is known of the solution, for a file."""
+        numbers = {"gaps": self.gaps, "shadow_prices": self.prices, "shortfalls": self.shortfalls}
+        return {name: value.tolist() for name, value in numbers.items()} | {"sentences": self.sentences()}
 
-class Program(NamedTuple):
-    """What tells a discounted program from a limit-average one."""
+    def __str__(self) -> str:
+        shown = self.order.unsigned(self.returns)
+        returns = ", ".join(f"{name} {value:.6g}" for name, value in zip(self.objectives, shown, strict=True))
+        return "\n".join((f"{self.order}", f"returns: {returns}", *self.sentences()))
 
-    process: MOMDP
-    flow: Any
-    """Sparse `[rows, S * A]`: `flow x = inflow` makes x an occupancy measure."""
-    inflow: Float[Arr, " rows"]
-    optimize: Callable[[Arr, Arr, Arr], Priced]
-    """Best policy for a reward `[S, A]`, on allowed actions `[S, A]`, from a policy `[S]` within them."""
-    returns: Callable[[Arr], Arr]
-    """`J[M]` of a policy `[S, A]`."""
-
-
-class Row(NamedTuple):
-    """A constraint that a level with slack leaves: `r_j . x >= threshold`, or equality where it has had a price."""
-
-    objective: int
-    threshold: float
-    tight: bool = False
+    def _limit(self, i: int) -> str:
+        if np.isinf(self.limits[i]):
+            return ""
+        if self.shortfalls[i] > 0:
+            return f"; no policy satisfies the limit, the nearest misses it by {self.shortfalls[i]:.4g}"
+        return "; its limit can be satisfied"
 
 
 class Face(NamedTuple):
-    """What the more important objectives leave: actions that may still be used, and rows to satisfy."""
+    """What the more important objectives leave: actions that may still be used, rows to satisfy, and policies of which
+    a mixture satisfies them."""
 
     allowed: Bool[Arr, "S A"]
     rows: tuple[Row, ...]
+    pool: tuple[Column, ...]
 
 
-class ProgramLevel(NamedTuple):
-    """One program, solved."""
-
-    best: float
-    gap: float
-    prices: Float[Arr, " rows"]
-    occupancy: Float[Arr, "S A"]
-    policy: Float[Arr, "S A"]
-    greedy: Int[Arr, " S"]
-    support: Bool[Arr, "S A"]
-    """Actions whose reduced cost is 0."""
-
-
-def solve_slack(momdp: MOMDP, order: Order | str | None = None, *, slack: Any = 0.0) -> ProgramSolution:
+def solve_slack(
+    momdp: MOMDP,
+    order: Order | str | None = None,
+    *,
+    slack: Any = 0.0,
+    time_limit: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> ProgramSolution:
     """The lexicographic optimum with policy tolerance.
 
     Args:
         momdp: the process; one gamma for all objectives of the order.
-        order: the objectives by importance; slacks may be written in it (`±0.5`, or `±5%` of `|J*_j|`).
+        order: the objectives by importance; slacks may be written in it (`±0.5`, or `±5%` of `|J*_j|`), and limits.
         slack: how much of each objective's best return may be given up, for those without one in the order: a number,
             `"5%"`, a tolerance, or one for each objective.
+        time_limit: seconds after which the policy found so far is returned, with the gaps that are open.
+        progress: called with a `Progress` at every iteration.
     """
     order = as_order(order, momdp.signals)
     process = momdp.ordered(order)
-    require_ends(process)
-    return successive(discounted(process), order, tolerances_of(order, slack))
-
-
-def discounted(process: MOMDP) -> Program:
-    """Occupancy measures of an ordered process, discounted; terminal states are never left."""
-    gamma = common_gamma(process)
-    alive = ~process.terminal
-    span = reach(process, 0)
-
-    def best(reward: Arr, allowed: Arr, start: Arr) -> Priced:
-        one = single(process, reward, gamma)
-        level = optimize(one, 0, allowed, start)
-        costs = level.values[:, None] - level.q
-        return Priced(float(process.initial @ level.values), costs, level.policy, tie_width(level.residual, span))
-
-    flow = (leaving(process) - gamma * process.transitions).T.tocsr()[alive]
-    return Program(process, flow, process.initial[alive], best, lambda policy: evaluate(process, policy).returns)
+    common_gamma(process)
+    return _successive(process, order, tolerances_of(order, slack), Clock(time_limit, progress))
 
 
 def common_gamma(process: MOMDP) -> float:
@@ -147,132 +136,113 @@ def common_gamma(process: MOMDP) -> float:
     return float(process.gamma[0])
 
 
-def successive(program: Program, order: Order, tolerances: tol.Tolerances) -> ProgramSolution:
-    """Objective by objective: solve the program, then keep its optimal face, or add its slack as a row."""
-    process, slack = program.process, tol.slack(tolerances)
-    n = process.n_objectives
+def threshold_of(best: Fraction, epsilon: float, limit: float) -> tuple[Fraction, bool]:
+    """`min(best, limit) - epsilon`, and whether that is the best itself."""
+    enough = best if limit == np.inf else min(best, Fraction(limit))
+    return enough - Fraction(epsilon), enough == best and epsilon == 0
+
+
+def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances, clock: Clock) -> ProgramSolution:
+    """Objective by objective: solve the program, then keep its optimal face, or add its threshold as a row."""
+    slack, limits, n = tol.slack(tolerances), order.limits(), process.num_objectives
     epsilon, prices = np.zeros(n), np.zeros((n, n))
-    start = np.zeros(process.n_states, int)
-    face = Face(np.ones((process.n_states, process.n_actions), bool) & ~process.terminal[:, None], ())
-    levels: list[ProgramLevel] = []
+    face, start = Face(process.action_mask, (), ()), first_policy(process)
+    levels: list[Mixture] = []
     for i in range(n):
-        level = _level(program, i, face, start)
-        prices[i, [row.objective for row in face.rows]] = level.prices
-        epsilon[i] = slack(i, np.array([level.best]), np.ones(1, bool), np.array(level.best))
-        face, start = _narrow(process, i, face, level, float(epsilon[i])), level.greedy
+        if clock.expired and levels:  # what was found so far stays
+            levels.append(levels[-1]._replace(best=_returns(levels[-1], i), bound=Fraction(10) ** 300))
+            continue
+        level = _at_limit(process, _level(process, i, face, start, clock), float(limits[i]))
+        prices[i, [row.objective for row in face.rows]] = [float(price) for price in level.prices]
+        best = np.array(float(level.best))
+        epsilon[i] = slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i]))
+        face, start = _narrow(process, i, face, level, float(epsilon[i]), float(limits[i])), level.dual.policy
         levels.append(level)
+    return _solution(process, order, levels, epsilon, prices, clock)
+
+
+def _solution(
+    process: MOMDP, order: Order, levels: list[Mixture], epsilon: Arr, prices: Arr, clock: Clock
+) -> ProgramSolution:
+    last = levels[-1]
+    occupancy = columns.occupancies(process, last.columns, last.weights)
+    policy = normalized(occupancy, last.dual.policy)
+    gaps = np.array([float(level.bound - level.best) for level in levels])
+    late = f"Stopped after {clock.seconds:.3g} s: the gaps that are open say how much better each objective might be."
     return ProgramSolution(
         order=order,
         objectives=process.signals,
-        policy=levels[-1].policy,
-        occupancy=levels[-1].occupancy,
-        returns=program.returns(levels[-1].policy),
-        best=np.array([level.best for level in levels]),
+        policy=policy,
+        occupancy=occupancy,
+        returns=evaluate(process, policy).returns,
+        best=np.array([float(level.best) for level in levels]),
         slack=epsilon,
+        limits=order.limits(),
         prices=prices,
-        gaps=np.array([level.gap for level in levels]),
+        gaps=gaps,
+        faults=(late,)
+        if clock.expired and (gaps > 1e-9 * np.abs([float(level.best) for level in levels])).any()
+        else (),
     )
 
 
-def _level(program: Program, i: int, face: Face, start: Int[np.ndarray, " S"]) -> ProgramLevel:
-    """Solve the program of objective i, and look at its answer from the dual side."""
-    process = program.process
-    occupancy, prices = _solve(program, i, face)
-    priced_in = [i, *(row.objective for row in face.rows)]
-    reward = np.tensordot(np.append(1.0, prices), process.rewards[priced_in], axes=1)
-    dual = program.optimize(reward, face.allowed | process.terminal[:, None], start)
-    support = face.allowed & (dual.costs <= dual.tie)
+def _returns(level: Mixture, i: int) -> Fraction:
+    each = zip(level.columns, level.weights, strict=True)
+    return sum((weight * column.returns[i] for column, weight in each), Fraction(0))
+
+
+def _level(process: MOMDP, i: int, face: Face, start: Int[np.ndarray, " S"], clock: Clock) -> Mixture:
+    """The program of objective i; without rows it is a matter of policy iteration alone."""
     if face.rows:
-        # Prices have the precision of the solver, not that of policy iteration; what the optimum mixes must stay.
-        near = dual.costs <= _PRICE_PRECISION * np.max(np.abs(reward), initial=0.0)
-        support |= face.allowed & (near | (occupancy > 1e-7 * np.max(occupancy)))
-    occupancy = np.where(support, occupancy, 0.0)
-    policy = _policy(occupancy, dual.policy)
-    best = float(program.returns(policy)[i])
-    bound = dual.best - sum(price * row.threshold for price, row in zip(prices, face.rows, strict=True))
-    return ProgramLevel(best, float(bound - best), prices, occupancy, policy, dual.policy, support)
+        return columns.best_mixture(process, i, face.allowed, face.rows, face.pool, clock)
+    one = columns.priced(process, i, (), ())
+    dual = optimize(one, 0, face.allowed, start, choose(process), clock)
+    column = columns.column_of(process, dual.policy, choose(process))
+    bound = column.returns[i] + Fraction(dual.bound if np.isfinite(dual.bound) else 1e300)
+    return Mixture((column,), (Fraction(1),), (), column.returns[i], bound, dual, one)
 
 
-def _narrow(process: MOMDP, i: int, face: Face, level: ProgramLevel, epsilon: float) -> Face:
-    """What objective i leaves to the next: its slack as a row, or its optimal face."""
-    if epsilon > 0:
-        return face._replace(rows=(*face.rows, Row(i, level.best - epsilon)))
-    sizes = _sizes(process)
-    rows = tuple(
-        row._replace(tight=row.tight or abs(price) * sizes[row.objective] > _PRICE_PRECISION * sizes[i])
-        for row, price in zip(face.rows, level.prices, strict=True)
-    )
-    return Face(level.support, rows)
+def _at_limit(process: MOMDP, level: Mixture, limit: float) -> Mixture:
+    """A best return that differs from the limit by no more than its error is the limit: it can be satisfied."""
+    if limit == np.inf or abs(level.best - Fraction(limit)) > Fraction(
+        float(process.initial @ level.dual.values.error)
+    ):
+        return level
+    return level._replace(best=Fraction(limit))
 
 
-def _solve(program: Program, i: int, face: Face) -> tuple[Float[np.ndarray, "S A"], Float[np.ndarray, " rows"]]:
-    """The occupancy measure that is best for objective i on the face, and the price of each of its rows."""
-    sizes, used = _sizes(program.process), face.allowed.ravel()
-    rewards = (program.process.rewards / sizes[:, None, None]).reshape(len(sizes), -1)[:, used]
-    thresholds = np.array([row.threshold / sizes[row.objective] for row in face.rows])
-    needed = np.array([rewards[row.objective] for row in face.rows]).reshape(-1, used.sum())
-    tight = np.array([row.tight for row in face.rows], bool)
-    answer = _highs(
-        -rewards[i],
-        A_ub=-needed[~tight] if (~tight).any() else None,
-        b_ub=-thresholds[~tight] if (~tight).any() else None,
-        A_eq=sp.vstack([program.flow[:, used], -needed[tight]], format="csr") if tight.any() else program.flow[:, used],
-        b_eq=np.append(program.inflow, -thresholds[tight]),
-    )
-    occupancy = np.zeros(used.size)
-    occupancy[used] = np.maximum(answer.x, 0.0)
-    prices = np.zeros(len(tight))
-    prices[~tight] = -answer.ineqlin.marginals
-    prices[tight] = -answer.eqlin.marginals[len(program.inflow) :]
-    return occupancy.reshape(face.allowed.shape), prices * sizes[i] / sizes[[row.objective for row in face.rows]]
+def _narrow(process: MOMDP, i: int, face: Face, level: Mixture, epsilon: float, limit: float) -> Face:
+    """What objective i leaves to the next: its threshold as a row, or its optimal face."""
+    threshold, is_face = threshold_of(level.best, epsilon, limit)
+    if not is_face:
+        return Face(face.allowed, (*face.rows, Row(i, threshold)), (*face.pool, *level.columns))
+    dual = level.dual
+    nothing = np.zeros(process.num_states)
+    judged = judge(level.process, 0, dual.values, dual.values, dual.backup, face.allowed, nothing, dual.known)
+    allowed, pool = judged.reached.copy(), []
+    for column in level.columns:
+        # Where it never comes a policy that is mixed may do what is not best; there it does what is.
+        inside = columns.visited(process, column.policy)
+        policy = np.where(inside, column.policy, dual.policy)
+        allowed[np.flatnonzero(inside), policy[inside]] = True
+        pool.append(Column(policy, column.returns))
+    priced = zip(face.rows, level.prices, strict=True)
+    rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in priced)
+    return Face(allowed, rows, tuple(pool))
 
 
-def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:
-    """HiGHS at its tightest tolerances: dual simplex, and should that give up, interior point with crossover."""
-    from scipy.optimize import linprog  # it takes its time to import
-
-    # Flow equations have nothing to presolve: looking for it takes as long as solving them.
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
-    answer = None
-    for method in ("highs-ds", "highs-ipm"):
-        answer = linprog(costs, bounds=(0, None), method=method, options=options, **constraints)
-        if answer.status == 0:
-            return answer
-    raise ArithmeticError(f"HiGHS could not solve a program that has a solution: {answer.message}")
-
-
-def _policy(occupancy: Float[np.ndarray, "S A"], greedy: Int[np.ndarray, " S"]) -> Float[np.ndarray, "S A"]:
+def normalized(occupancy: Float[np.ndarray, "S A"], greedy: Int[np.ndarray, " S"]) -> Float[np.ndarray, "S A"]:
     """`x(s, a) / sum_a x(s, a)`; the greedy action where the occupancy measure never comes."""
     total = occupancy.sum(axis=1, keepdims=True)
-    visited = total > 1e-12 * np.max(total)
-    return np.where(visited, occupancy / np.where(visited, total, 1.0), np.eye(occupancy.shape[1])[greedy])
-
-
-def mixture(
-    program: Program, first: Float[np.ndarray, "S A"], second: Float[np.ndarray, "S A"], share: float
-) -> Float[np.ndarray, "S A"]:
-    """The stationary policy that is worth what `first` is with probability `1 - share` and `second` with `share`: the
-    one that has the same mixture of their occupancies."""
-    both = [occupancy(program.process, policy) for policy in (first, second)]
-    return _policy((1 - share) * both[0] + share * both[1], np.argmax(first, axis=1))
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        shares = occupancy / total
+    visited = (total > 0) & np.isfinite(shares).all(axis=1, keepdims=True)
+    return np.where(visited, shares, np.eye(occupancy.shape[1])[greedy])
 
 
 def occupancy(process: MOMDP, policy: Float[np.ndarray, "S A"]) -> Float[np.ndarray, "S A"]:
     """`x(s, a) = d(s) policy(a | s)` with `d = initial + gamma P' d`."""
-    chain, _ = process.chain(policy)
-    transposed = sp.csr_array(chain.T)
-    visits = linear.solve(linear.choose(process), transposed, process.initial[:, None], float(process.gamma[0]))
-    return np.where(process.terminal[:, None], 0.0, visits * policy)
-
-
-def leaving(process: MOMDP) -> Any:
-    """`[S * A, S]`: each (s, a) is a way of being in s."""
-    pairs = process.n_states * process.n_actions
-    states = np.repeat(np.arange(process.n_states), process.n_actions)
-    return sp.csr_array((np.ones(pairs), (np.arange(pairs), states)), shape=(pairs, process.n_states))
-
-
-def _sizes(process: MOMDP) -> Float[np.ndarray, " M"]:
-    """The largest reward of each objective: in these units the solver's tolerances mean something."""
-    sizes = np.max(np.abs(process.rewards), axis=(1, 2))
-    return np.where(sizes > 0, sizes, 1.0)
+    weights = as_policy(policy, process)
+    chain, _ = process.chain(weights)
+    visits = System(choose(process), chain, float(process.gamma[0])).solve_transposed(process.initial)
+    return np.where(process.terminal[:, None], 0.0, visits[:, None] * weights)

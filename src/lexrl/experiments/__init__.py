@@ -21,7 +21,7 @@ from lexrl.experiments.schedule import Finished, Job
 from lexrl.report import page
 from lexrl.report.experiment import FILE, FORMAT
 from lexrl.runs import Result
-from lexrl.runs.versions import versions
+from lexrl.runs.record import versions
 
 Size = Literal["smoke", "laptop", "paper"]
 

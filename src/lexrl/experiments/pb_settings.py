@@ -1,4 +1,4 @@
-"""E4, settings of the policy-based algorithms on CartSafe: all objectives at once or in turn, first or second order."""
+"""E4, settings of the paper's LA2C and LPPO on CartSafe: all objectives at once or in turn, first or second order."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lexrl.algorithms import LA2C, LPPO, LA2CSecondOrder, LPPOSecondOrder
+from lexrl.algorithms.paper_la2c import PaperLA2C
+from lexrl.algorithms.paper_lppo import PaperLPPO
+from lexrl.algorithms.second_order import LA2CSecondOrder, LPPOSecondOrder
 from lexrl.experiments import safety
 from lexrl.experiments.schedule import Finished, Job, finals
 from lexrl.experiments.summary import curves, decide, decide_by_resampling, final_table, rank
@@ -21,7 +23,8 @@ VARIANTS = {
     "sequential-second-order": (True, True),
 }
 """Sequential, and second order."""
-SECOND_ORDER: dict[Any, Any] = {LA2C: LA2CSecondOrder, LPPO: LPPOSecondOrder}
+FAMILIES = ("paper-la2c", "paper-lppo")
+SECOND_ORDER: dict[Any, Any] = {PaperLA2C: LA2CSecondOrder, PaperLPPO: LPPOSecondOrder}
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {
         "preset": "paper", "seeds": 2, "max_timesteps": 2_000, "max_replayed": 2_000, "variants": ("sequential",)
@@ -37,10 +40,10 @@ SIZES: dict[str, dict[str, Any]] = {
 
 
 def runs(size: str) -> list[Job]:
-    """LA2C and LPPO in every variant, and LDQN."""
+    """The paper's LA2C and LPPO in every variant, and LDQN."""
     chosen = SIZES[size]
     preset, seeds, most = chosen["preset"], chosen["seeds"], chosen["max_timesteps"]
-    variants = [_job(name, variant, preset, seeds, most) for name in ("la2c", "lppo") for variant in chosen["variants"]]
+    variants = [_job(name, variant, preset, seeds, most) for name in FAMILIES for variant in chosen["variants"]]
     plain = safety.job("ldqn", "cart-safe", preset, seeds, chosen["max_replayed"])
     name = f"cart-safe/{preset}/ldqn-for-settings"
     return [*variants, dataclasses.replace(plain, name=name, tags={"variant": "ldqn"})]
@@ -49,8 +52,8 @@ def runs(size: str) -> list[Job]:
 def _job(name: str, variant: str, preset: str, seeds: int, max_timesteps: int) -> Job:
     sequential, second = VARIANTS[variant]
     plain = safety.job(name, "cart-safe", preset, seeds, max_timesteps)
-    stages = dataclasses.replace(plain.algorithm.stages, sequential=sequential)
-    algorithm = dataclasses.replace(plain.algorithm, stages=stages)
+    convergence = dataclasses.replace(plain.algorithm.convergence, sequential=sequential)
+    algorithm = dataclasses.replace(plain.algorithm, convergence=convergence)
     if second:
         settings = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}
         algorithm = SECOND_ORDER[type(algorithm)](**settings)
@@ -88,9 +91,10 @@ def _claims(results: Sequence[Finished]) -> list[Claim]:
     alike, often = decide_by_resampling(lambda means: _differ(means[:, :, 0], tolerance), results)
     pooled = {
         family: np.concatenate([finals(one)[:, 1] for one in results if one.job.tags["family"] == family])
-        for family in ("la2c", "lppo")
+        for family in FAMILIES
     }
-    gap = stats.difference(pooled["la2c"], pooled["lppo"])
+    la2c, lppo = (pooled[family] for family in FAMILIES)
+    gap = stats.difference(la2c, lppo)
     return [
         Claim(
             f"The variants are alike in cost (here: their means are within {tolerance:g} of each other).",
@@ -100,6 +104,6 @@ def _claims(results: Sequence[Finished]) -> list[Claim]:
         Claim(
             "LA2C reaches a higher reward than LPPO.",
             decide(gap.low > 0, gap.high < 0),
-            f"LA2C {stats.mean(pooled['la2c'])}, LPPO {stats.mean(pooled['lppo'])}, difference {gap}",
+            f"LA2C {stats.mean(la2c)}, LPPO {stats.mean(lppo)}, difference {gap}",
         ),
     ]

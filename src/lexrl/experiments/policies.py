@@ -6,14 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from lexrl.envs import CostAwareObservation
 from lexrl.envs.cart_safe import HALF_LENGTH, SAFE, TRACK
+from lexrl.envs.cost_aware import CostAwareObservation
+from lexrl.envs.cost_aware_batched import CostAwareBatch
+from lexrl.envs.intersection.roads import OUTER, WIDTH
+from lexrl.envs.intersection.state import POSITION_RANGE
 from lexrl.experiments import safety
 from lexrl.experiments.schedule import Finished, Job
-from lexrl.loops.trajectories import record_trajectories
+from lexrl.loops.trajectories import record_trajectories, record_trajectories_on_host
 from lexrl.report.picture import Picture
 from lexrl.report.sections.images import Image, Images
-from lexrl.runs import load
+from lexrl.runs import Result, load
+from lexrl.runs.run import on_host
 from lexrl.types import unwrapped
 
 QUESTION = "What do the policies of the safety experiment do?"
@@ -44,7 +48,7 @@ def _images(env: str, preset: str, here: Sequence[Finished]) -> Images:
 
 def _image(one: Finished, draw: Draw) -> Image:
     result = load(one.found.path)
-    observations = record_trajectories(*result.on_devices(), EPISODES).observations
+    observations = _record(result)
     titles = [f"seed {seed}" for seed in result.run.seeds]
     label = one.job.label
     return Image(
@@ -53,6 +57,14 @@ def _image(one: Finished, draw: Draw) -> Image:
         label=label,
         content=draw(result.run.env, observations, titles).png,
     )
+
+
+def _record(result: Result) -> np.ndarray:
+    """Observations `[seeds, episodes, T + 1, ...]` of each seed's greedy policy."""
+    population, agents = result.on_devices()
+    if on_host(result.run.env):
+        return record_trajectories_on_host(population, result.run.env, agents, EPISODES).observations
+    return record_trajectories(population, agents, EPISODES).observations
 
 
 def _draw_cart(env: Any, observations: np.ndarray, titles: Sequence[str]) -> Picture:
@@ -71,6 +83,14 @@ def _draw_grid(env: Any, observations: np.ndarray, titles: Sequence[str]) -> Pic
     return maps.grid_trajectories(cells, titles, inside.size, obstacles, goal)
 
 
+def _draw_intersection(env: Any, observations: np.ndarray, titles: Sequence[str]) -> Picture:
+    from lexrl.report import maps
+
+    rows = env.inner_observation(observations) if isinstance(env, CostAwareBatch) else observations
+    there, places = rows[..., 0] > 0, rows[..., 1:3] * POSITION_RANGE
+    return maps.crossing_trajectories(np.where(there[..., None], places, np.nan), titles, WIDTH, OUTER)
+
+
 DRAWN: dict[str, tuple[str, Draw]] = {
     "cart-safe": (
         "The trajectory of the cart (green) and of the pole's tip (orange); the cart is safe between the dotted lines.",
@@ -79,6 +99,11 @@ DRAWN: dict[str, tuple[str, Draw]] = {
     "grid-nav": (
         "The trajectory on the grid (orange) from the start, bottom right; the goal is green, obstacles are gray.",
         _draw_grid,
+    ),
+    "intersection": (
+        "The trajectory of the ego (blue), which comes from the south and turns left to the west, and the vehicles "
+        "that it sees (gray dots, once a second).",
+        _draw_intersection,
     ),
 }
 """How trajectories are drawn; runs on other environments have no images."""

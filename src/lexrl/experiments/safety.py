@@ -1,24 +1,26 @@
-"""E2, safety (the paper's figure 2): reward and cost of nine algorithms on CartSafe and GridNav.
+"""E2, safety (the paper's figure 2): reward and cost of nine algorithms on CartSafe, GridNav and Intersection.
 
 The lexicographic algorithms optimize `min cost > max reward`; the constrained ones have the paper's limits on the cost;
-DQN and A2C optimize the reward alone, and their cost is only recorded.
+DQN and A2C optimize the reward alone, and their cost is only recorded. On Intersection the cost is a collision and the
+reward an arrival, and two more blind policies, always SLOWER and always IDLE, frame the results.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from lexrl import catalog, exact
-from lexrl.algorithms import SingleObjective
-from lexrl.envs import CostAwareObservation
+from lexrl.algorithms.single_objective import SingleObjective
+from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.experiments import safety_claims
+from lexrl.experiments.safety_envs import ENVS
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.summary import curves, final_table, rank
 from lexrl.order import parse
-from lexrl.presets import SAFE, preset
+from lexrl.presets import SAFE, known, preset
 from lexrl.report.sections.claims import Claims
 from lexrl.report.sections.front import Front, Points
 from lexrl.report.sections.text import Text
@@ -32,6 +34,8 @@ ALGORITHMS = {
     "ldqn": "LDQN",
     "la2c": "LA2C",
     "lppo": "LPPO",
+    "paper-la2c": "LA2C (paper)",
+    "paper-lppo": "LPPO (paper)",
     "rcpo": "RCPO",
     "appropo": "ApproPO",
     "var-ac": "VaR-AC",
@@ -40,70 +44,89 @@ ALGORITHMS = {
     "random": "random",
 }
 """To add an algorithm that has a preset, add a line."""
+ONLY = {"la2c": "tuned", "lppo": "tuned", "paper-la2c": "paper", "paper-lppo": "paper"}
+"""Algorithms that run with one preset only: the paper's settings are those of LA2C and LPPO as it describes them."""
 
 
-class EnvRow(NamedTuple):
-    """An environment of the experiment."""
-
-    title: str
-    tolerance: tuple[float, float]
-    """Differences of cost and reward per episode that the ranking ignores."""
-    settings: Mapping[str, Any] = MappingProxyType({})
-
-
-ENVS = {
-    "cart-safe": EnvRow("CartSafe", (1.0, 10.0)),
-    "grid-nav": EnvRow("GridNav", (0.1, 1.0), {"map_seed": 22}),
-}
-"""To add an environment that has presets, add a line."""
 GAMMA = 0.95
 """Of the exact trade-off on GridNav, and of its presets."""
 REPLAYED = ("ldqn", "dqn", "appropo")
 """Algorithms with a replay buffer, which need fewer time steps."""
+BLIND_TIMESTEPS = 2_000
+"""Of policies that learn nothing."""
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {
-        "presets": ("paper",), "seeds": 2, "envs": ("cart-safe",), "algorithms": ("ldqn", "lppo", "var-ac", "dqn"),
-        "max_timesteps": 2_000, "max_replayed": 2_000,
+        "presets": ("paper",), "seeds": 2, "envs": ("cart-safe", "intersection"),
+        "algorithms": ("ldqn", "paper-lppo", "var-ac", "dqn"), "on_host": ("paper-lppo", "random"), "max_episodes": 100,
+        "max_timesteps": 2_000, "max_replayed": 2_000, "max_on_host": 500,
     },
     "laptop": {
-        "presets": ("paper", "tuned"), "seeds": 10, "envs": tuple(ENVS), "algorithms": tuple(ALGORITHMS),
-        "max_timesteps": 2_000_000, "max_replayed": 300_000,
+        "presets": ("paper", "tuned"), "seeds": 10, "envs": tuple(ENVS),
+        "algorithms": tuple(ALGORITHMS), "on_host": tuple(ALGORITHMS), "max_episodes": 2_000,
+        "max_timesteps": 2_000_000, "max_replayed": 300_000, "max_on_host": 30_000,
     },
     "paper": {
-        "presets": ("paper", "tuned"), "seeds": 10, "envs": tuple(ENVS), "algorithms": tuple(ALGORITHMS),
-        "max_timesteps": 10_000_000, "max_replayed": 10_000_000,
+        "presets": ("paper", "tuned"), "seeds": 10, "envs": tuple(ENVS),
+        "algorithms": tuple(ALGORITHMS), "on_host": tuple(ALGORITHMS), "max_episodes": 2_000,
+        "max_timesteps": 10_000_000, "max_replayed": 10_000_000, "max_on_host": 10_000_000,
     },
 }  # fmt: skip
-"""What is run. Presets are shortened to at most `max_timesteps`, or `max_replayed` if there is a replay buffer."""
+"""What is run: `algorithms`, and `on_host` those on environments that are stepped from Python. Presets are shortened to
+at most `max_timesteps`, `max_replayed` if there is a replay buffer, `max_on_host` on such environments; policies are
+evaluated on at most `max_episodes`."""
 
 
 def runs(size: str) -> list[Job]:
-    """Every algorithm on every environment, with the paper's settings and with ours."""
-    chosen = SIZES[size]
-    return [
-        job(algorithm, env, kind, chosen["seeds"], chosen["max_replayed" if algorithm in REPLAYED else "max_timesteps"])
-        for env in chosen["envs"]
-        for kind in chosen["presets"]
-        for algorithm in chosen["algorithms"]
-    ]
+    """Every algorithm on every environment, with the paper's settings and with ours where there are some."""
+    chosen, jobs = SIZES[size], []
+    seeds, episodes = chosen["seeds"], chosen["max_episodes"]
+    for env, kind in itertools.product(chosen["envs"], chosen["presets"]):
+        if not known(env, kind):
+            continue
+        on_host = ENVS[env].on_host
+        for algorithm in chosen["on_host" if on_host else "algorithms"]:
+            if ONLY.get(algorithm, kind) != kind:
+                continue
+            limit = chosen["max_replayed"] if algorithm in REPLAYED else chosen["max_timesteps"]
+            limit = min(limit, chosen["max_on_host"]) if on_host else limit
+            jobs.append(job(algorithm, env, kind, seeds, limit, episodes))
+        jobs += [blind_job(label, env, kind, seeds, episodes) for label in ENVS[env].blind]
+    return jobs
 
 
-def job(algorithm: str, env: str, kind: Any, seeds: int, max_timesteps: int) -> Job:
+def job(algorithm: str, env: str, kind: Any, seeds: int, max_timesteps: int, max_episodes: int = 100) -> Job:
     """An algorithm on an environment with a preset (`kind`)."""
-    found = preset(algorithm, env, kind)
-    found = found.over(min(max_timesteps, found.total_timesteps))
-    chosen = found.algorithm if found.order == SAFE else SingleObjective(found.algorithm, "reward")
+    found, row = preset(algorithm, env, kind), ENVS[env]
+    chosen = found.algorithm if found.order == row.order else SingleObjective(found.algorithm, row.reward)
     return Job(
         name=f"{env}/{kind}/{algorithm}",
         label=ALGORITHMS.get(algorithm, algorithm),
         algorithm=chosen,
         env=env,
-        order=SAFE,
+        order=row.order,
         seeds=seeds,
-        total_timesteps=found.total_timesteps,
-        env_settings={**found.env_kwargs, **ENVS[env].settings},
+        total_timesteps=min(max_timesteps, found.total_timesteps),
+        env_settings={**found.env_kwargs, **row.settings},
         tags={"env": env, "preset": kind, "algorithm": algorithm},
         measure=discounted_returns if env == "grid-nav" else None,
+        eval_episodes=min(row.eval_episodes, max_episodes),
+    )
+
+
+def blind_job(label: str, env: str, kind: str, seeds: int, max_episodes: int) -> Job:
+    """A policy that does not look, beside the algorithms with a preset (`kind`)."""
+    algorithm = label.lower()
+    return Job(
+        name=f"{env}/{kind}/{algorithm}",
+        label=label,
+        algorithm=ENVS[env].blind[label],
+        env=env,
+        order=ENVS[env].order,
+        seeds=seeds,
+        total_timesteps=BLIND_TIMESTEPS,
+        env_settings=ENVS[env].settings,
+        tags={"env": env, "preset": kind, "algorithm": algorithm},
+        eval_episodes=min(ENVS[env].eval_episodes, max_episodes),
     )
 
 
@@ -135,7 +158,7 @@ def groups(results: Sequence[Finished]) -> Iterator[tuple[str, str, list[Finishe
 
 def _sections(env: str, kind: str, here: Sequence[Finished]) -> list[Any]:
     name, title = f"{env}-{kind}", f"{ENVS[env].title}, {kind} settings"
-    order = SAFE.replace(">", "before")
+    order = ENVS[env].order.replace(">", "before")
     sections = [
         curves(f"{name}-curves", f"{title}: curves", here),
         final_table(f"{name}-final", f"{title}: what was learned", here),
@@ -143,6 +166,8 @@ def _sections(env: str, kind: str, here: Sequence[Finished]) -> list[Any]:
     ]
     if env == "grid-nav":
         sections += [_front(f"{name}-front", f"{title}: compared with the exact optimum", here), _WHY_NOT_THE_GOAL]
+    if ENVS[env].blind:
+        sections.append(_BLIND)
     return sections
 
 
@@ -153,6 +178,19 @@ _WHY_NOT_THE_GOAL = Text(
         "cost before max reward therefore never goes to the goal: an agent that stays near the start is right, and one "
         "that reaches the goal is not lexicographically optimal unless a slack on cost is given. The curve shows what "
         "a slack would buy.",
+    ),
+)
+
+
+_BLIND = Text(
+    "How to read the numbers of Intersection",
+    (
+        "Three policies that do not look frame the others: random actions, always SLOWER, which stops before the "
+        "crossing and so never collides and never arrives, and always IDLE, which keeps its speed and drives across "
+        "without looking. min collision before max arrived asks for stopping unless something as safe arrives; a slack "
+        "on collisions says how much risk an arrival is worth.",
+        "The limits of the paper, at most 1 collision per episode, cannot bind: an episode ends at its first "
+        "collision. RCPO, ApproPO and VaR-AC are therefore free to maximize arrivals.",
     ),
 )
 

@@ -14,6 +14,11 @@ from lexrl.report.stats import Interval
 
 SAFE_COST = as_limits(CONSTRAINTS.limit)[0].bound
 """A policy for CartSafe is safe if an episode costs at most this: the limit of the constrained algorithms."""
+LEXICOGRAPHIC = {"paper": ("ldqn", "paper-la2c", "paper-lppo"), "tuned": ("ldqn", "la2c", "lppo")}
+"""By preset."""
+
+ALIKE = 0.05
+"""Policies whose probabilities of a collision differ by less are about as safe."""
 
 
 def all_claims(results: Sequence[Finished], titles: Mapping[str, str]) -> list[Claim]:
@@ -21,13 +26,15 @@ def all_claims(results: Sequence[Finished], titles: Mapping[str, str]) -> list[C
     claims = []
     for preset in dict.fromkeys(one.job.tags["preset"] for one in results):
         cart = _finals(results, "cart-safe", preset)
-        if {"ldqn", "la2c", "lppo"} <= cart.keys():
+        if set(LEXICOGRAPHIC[preset]) <= cart.keys():
             claims += _about_cart_safe(preset, cart, titles)
         grid = _finals(results, "grid-nav", preset)
         if {"ldqn"} < grid.keys():
             claims.append(_about_grid_nav(preset, grid, titles))
-    last = "On Intersection no algorithm is safer than random."
-    return [*claims, Claim(last, "not decidable", "Intersection is not run here.")]
+        crossing = _finals(results, "intersection", preset)
+        if {"random"} < crossing.keys():
+            claims.append(_about_intersection(preset, crossing, titles))
+    return claims
 
 
 def _finals(results: Sequence[Finished], env: str, preset: str) -> dict[str, np.ndarray]:
@@ -50,7 +57,7 @@ def _about_cart_safe(preset: str, values: Mapping[str, np.ndarray], titles: Mapp
     reward = {name: stats.bootstrap([each[:, 1]]) for name, each in values.items()}
     claims = []
     for said, names in (
-        ("On CartSafe the lexicographic algorithms are safe", ("ldqn", "la2c", "lppo")),
+        ("On CartSafe the lexicographic algorithms are safe", LEXICOGRAPHIC[preset]),
         ("On CartSafe RCPO and ApproPO learn quite safe policies", ("rcpo", "appropo")),
     ):
         there = [cost[name] for name in names if name in cost]
@@ -90,6 +97,18 @@ def _about_grid_nav(preset: str, values: Mapping[str, np.ndarray], titles: Mappi
         f"On GridNav LDQN is safest, with no reward ({preset} settings).",
         decide(safest and idle, not_safest or reward.low >= 1.0),
         f"cost: {_listed(cost, cost, titles)}; LDQN's reward {reward}",
+    )
+
+
+def _about_intersection(preset: str, values: Mapping[str, np.ndarray], titles: Mapping[str, str]) -> Claim:
+    collision = {name: stats.bootstrap([each[:, 0]]) for name, each in values.items() if name in titles}
+    blind = collision["random"]
+    learned = [each for name, each in collision.items() if name != "random"]
+    none_safer = all(each.low > blind.low - ALIKE for each in learned)
+    return Claim(
+        f"On Intersection no algorithm is safer than random ({preset} settings).",
+        decide(none_safer, any(each.high < blind.low for each in learned)),
+        f"collisions per episode: {_listed(collision, collision, titles)}",
     )
 
 

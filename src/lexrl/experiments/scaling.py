@@ -10,12 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexrl import exact
-from lexrl.algorithms import LA2C, LPPO, DoubleQLearning, ExpectedSarsa, QLearning
+from lexrl import catalog, exact
+from lexrl.algorithms.double_q import DoubleQLearning
+from lexrl.algorithms.expected_sarsa import ExpectedSarsa
+from lexrl.algorithms.paper_la2c import PaperLA2C
+from lexrl.algorithms.paper_lppo import PaperLPPO
+from lexrl.algorithms.q_learning import QLearning
+from lexrl.dual_ascent import DualAscent
 from lexrl.experiments.power_law import fit, learning_time
 from lexrl.experiments.schedule import Finished, Job
 from lexrl.experiments.summary import cell, decide
-from lexrl.multipliers import Multipliers
 from lexrl.networks import Networks
 from lexrl.order import Order
 from lexrl.report import stats
@@ -30,17 +34,17 @@ from lexrl.tolerance import Relative
 QUESTION = "Does learning time grow more slowly than the number of objectives?"
 EPISODE = 100
 TOLERANCE, GAMMA = Relative(0.01), 0.9
-TABLES: dict[str, Any] = {"tolerance": TOLERANCE, "alpha": 0.01, "gamma": GAMMA}
+TABLES: dict[str, Any] = {**catalog.TEXTBOOK, "tolerance": TOLERANCE, "gamma": GAMMA}
 LINEAR: dict[str, Any] = {
     "networks": Networks(hidden_sizes=(), use_bias=False), "tolerance": TOLERANCE, "gamma": GAMMA,
-    "learning_rate": 0.05, "critic_learning_rate": 0.05, "multipliers": Multipliers(beta=1.0, eta=0.3),
+    "learning_rate": 0.05, "critic_learning_rate": 0.05, "multipliers": DualAscent(beta=1.0, eta=0.3),
 }  # fmt: skip
 ALGORITHMS: dict[str, tuple[str, Callable[[], Any], int]] = {
     "q-learning": ("Q-learning", lambda: QLearning(**TABLES), 400_000),
     "expected-sarsa": ("Expected SARSA", lambda: ExpectedSarsa(**TABLES), 400_000),
     "double-q": ("Double Q", lambda: DoubleQLearning(**TABLES), 400_000),
-    "lppo": ("LPPO", lambda: LPPO(**LINEAR), 2_000_000),
-    "la2c": ("LA2C", lambda: LA2C(**LINEAR), 2_000_000),
+    "paper-lppo": ("LPPO (paper)", lambda: PaperLPPO(**LINEAR), 2_000_000),
+    "paper-la2c": ("LA2C (paper)", lambda: PaperLA2C(**LINEAR), 2_000_000),
 }
 """The title, the algorithm (tables as in the paper) and its time steps for 256 states; for more states, more steps.
 To add an algorithm, add a line."""

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import store
+from lexrl.envs.factory import changed, resolve
 from lexrl.errors import InputError
 from lexrl.order import parse
 from lexrl.report import run_folder as reports
 from lexrl.report.run_folder import RunFolder
-from lexrl.runs import Result, Run, codec, execute, plan, targets
+from lexrl.runs import Result, Run, codec, execute, plan
 from lexrl.runs.run import fit
 
 RUNS = "runs"
@@ -45,17 +46,19 @@ class Job:
     """How it differs from the others: `{"preset": "tuned"}`."""
     measure: Callable[[Result], dict[str, Any]] | None = None
     """More numbers for its summary."""
+    eval_episodes: int = 100
+    """Fresh episodes that each policy is evaluated on."""
 
     def run(self) -> Run:
         """The run itself; the environment is built here."""
         return plan(
             self.algorithm, self.env_id, self.order, self.seeds, self.total_timesteps, self.num_log_points,
-            env_kwargs=self.env_kwargs, label=self.label,
+            env_kwargs=self.env_kwargs, label=self.label, eval_episodes=self.eval_episodes,
         )  # fmt: skip
 
     def build(self) -> Any:
         """The environment."""
-        return targets.resolve(self.env_id, self.env_kwargs).env
+        return resolve(self.env_id, self.env_kwargs).env
 
     @property
     def env_id(self) -> str:
@@ -73,7 +76,7 @@ class Job:
         order = parse(self.order)
         return {
             "algorithm": codec.encode(fit(self.algorithm, order, self.total_timesteps)),
-            "env": {"name": self.env_id, "kwargs": targets.changed(self.env_id, self.env_kwargs)},
+            "env": {"name": self.env_id, "kwargs": changed(self.env_id, self.env_kwargs)},
             "order": str(order),
             "seeds": list(range(self.seeds)),
             "total_timesteps": self.total_timesteps,

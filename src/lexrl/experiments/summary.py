@@ -47,7 +47,10 @@ def final_table(name: str, title: str, results: Sequence[Finished]) -> Table:
             Cell(f"{minutes:.1f}", minutes),
         )
         rows.append(row)
-    caption = "Greedy policies on 100 fresh episodes: interquartile mean of the seeds [95 % bootstrap interval]."
+    episodes = results[0].summary["eval_episodes"]
+    caption = (
+        f"Greedy policies on {episodes:,} fresh episodes: interquartile mean of the seeds [95 % bootstrap interval]."
+    )
     return Table(name, title, caption, heads, tuple(rows))
 
 

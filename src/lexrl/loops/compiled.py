@@ -18,10 +18,10 @@ from jax import Array
 
 from lexrl.backend import compute_once, inline_jit, opaque_loop
 from lexrl.envs.batched import choose, over_envs
-from lexrl.loops import faults, keys
+from lexrl.loops import chunks, keys
 from lexrl.loops.chunks import Chunk, EpisodeSums, Tally, TrainState, check_length, chunk_ends, summarize
 from lexrl.loops.keys import Purpose
-from lexrl.loops.population import Layout, Population, over_members, rewards
+from lexrl.loops.population import Layout, Population, act_in_training, over_members, rewards
 from lexrl.types import Algorithm, Env, Metrics, Transition
 
 
@@ -56,7 +56,7 @@ def advance(
         )
         done = end
         fault, tally = jax.tree.map(lambda leaf: np.asarray(leaf)[: population.size], (train_states.fault, tally))
-        stopped = faults.sentences(fault, np.asarray(population.seeds), population.order)
+        stopped = chunks.sentences(fault, np.asarray(population.seeds), population.order)
         yield Chunk(done * per_iteration, train_states, summarize(tally, population.order), stopped)
 
 
@@ -72,7 +72,7 @@ def _start(share, algorithms, env, seeds, *, spec, layout: Layout):
             episode_step=jnp.zeros(n, jnp.int32),
             episode_return=jnp.zeros((n, m)),
             iteration=jnp.int32(0),
-            fault=jax.tree.map(jnp.asarray, faults.no_fault()),
+            fault=jax.tree.map(jnp.asarray, chunks.no_fault()),
         )
 
     return over_members(start_member, layout.mesh, (False, not layout.per_seed_env, False))(
@@ -97,7 +97,7 @@ def _chunk(share, algorithms, env, seeds, train_states, iterations, *, layout: L
         # A member that has met a NaN does nothing any more, and keeps what it was before the chunk that broke it.
         num_rounds = jnp.where(before.fault.step >= 0, 0, iterations)
         after, tally = opaque_loop(num_rounds, body, (before, zeros))
-        fault = faults.fault_of_state(after.fault, after.agent, after.iteration * member.steps_per_iteration)
+        fault = chunks.fault_of_state(after.fault, after.agent, after.iteration * member.steps_per_iteration)
         kept = jax.tree.map(lambda old, new: jnp.where(fault.step >= 0, old, new), before, after)
         return kept._replace(fault=fault, iteration=after.iteration), tally
 
@@ -159,15 +159,15 @@ def learn(member: Member, state: TrainState, rollout: Transition) -> tuple[Train
 def check_finite(member: Member, state: TrainState, rollout: Transition, metrics: Metrics) -> TrainState:
     """Note the first reward or metric that is NaN or infinite."""
     step = (state.iteration + 1) * member.steps_per_iteration
-    return state._replace(fault=faults.first_fault(state.fault, rollout.reward, metrics, step))
+    return state._replace(fault=chunks.first_fault(state.fault, rollout.reward, metrics, step))
 
 
 def step_envs(member: Member, state: TrainState, time: Array) -> tuple[TrainState, tuple[Transition, EpisodeSums]]:
     """One step of all `N` environments: transitions `[N]`, and sums over the episodes that ended."""
     algorithm, env, layout = member.algorithm, member.env, member.layout
     n = algorithm.num_envs
-    act = over_envs(lambda obs, key: algorithm.act(state.agent, obs, key), n)
-    action = compute_once(act(state.obs, keys.at(member.act_keys, time)), time >= 0)
+    chosen = act_in_training(algorithm, state.agent, state.obs, keys.at(member.act_keys, time))
+    action = compute_once(chosen, time >= 0)
     step = compute_once(over_envs(env.step, n)(state.env_state, action, keys.at(member.step_keys, time)), time >= 0)
     reward = rewards(step.signals, layout.columns, layout.signs)
     episode_step, episode_return = state.episode_step + 1, state.episode_return + reward

@@ -12,7 +12,7 @@ from jax import Array
 
 from lexrl.envs import batched, checker
 from lexrl.envs.batched import over_envs
-from lexrl.errors import InputError
+from lexrl.errors import InputError, require_whole
 from lexrl.loops import keys
 from lexrl.loops.host_member import HostMember, keys_at, unstack, unstack_members
 from lexrl.loops.keys import Purpose
@@ -38,10 +38,14 @@ def evaluate(
     episodes: int = 100,
     gamma: float | tuple[float, ...] = 1.0,
     greedy: bool = True,
+    first: int = 0,
 ) -> Evaluation:
-    """Play `episodes` episodes with each member's policy, with randomness that training never sees."""
+    """Play `episodes` episodes with each member's policy, with randomness that training never sees.
+
+    The first one has the number `first`; each number has its own randomness.
+    """
     check_episodes(episodes)
-    discount = jnp.broadcast_to(jnp.asarray(gamma, jnp.float32), (len(population.order.objectives),))
+    discount = jnp.asarray(_discounts(gamma, population))
     played = _play(
         population.share,
         population.algorithms,
@@ -49,6 +53,7 @@ def evaluate(
         population.seeds,
         agents,
         discount,
+        np.int32(first),
         episodes=episodes,
         greedy=greedy,
         layout=population.layout,
@@ -65,6 +70,7 @@ def evaluate_on_host(
     episodes: int = 100,
     gamma: float | tuple[float, ...] = 1.0,
     greedy: bool = True,
+    first: int = 0,
 ) -> Evaluation:
     """`evaluate` for an environment that is stepped from Python; with the same keys."""
     check_episodes(episodes)
@@ -72,17 +78,28 @@ def evaluate_on_host(
     each = [jax.device_put(agent) for agent in unstack(agents, population.size)]
     with contextlib.closing(batched.make_batched(env, population.algorithms.num_envs)) as envs:
         played = [
-            _play_on_host(member, population.spec, envs, agent, episodes, discount, greedy)
+            _play_on_host(member, population.spec, envs, agent, range(first, first + episodes), discount, greedy)
             for member, agent in zip(unstack_members(population), each, strict=True)
         ]
     returns, discounted, lengths = (np.stack(part) for part in zip(*played, strict=True))
     return Evaluation(population.order.unsigned(returns), population.order.unsigned(discounted), lengths)
 
 
+def _discounts(gamma: Any, population: Population) -> np.ndarray:
+    """One discount for each objective."""
+    count = len(population.order.objectives)
+    try:
+        each = np.broadcast_to(np.asarray(gamma, np.float32), (count,))
+    except (TypeError, ValueError):
+        each = np.array([np.nan])
+    if not ((each >= 0) & (each <= 1)).all():
+        raise InputError(f"gamma is {gamma!r}; give one number in [0, 1], or one for each of the {count} objectives.")
+    return each
+
+
 def check_episodes(episodes: int) -> None:
     """Raise an `InputError` unless there is an episode to play."""
-    if episodes < 1:
-        raise InputError(f"The number of evaluation episodes is {episodes}; it must be 1 or more.")
+    require_whole(**{"The number of evaluation episodes": episodes})
 
 
 class Running(NamedTuple):
@@ -106,8 +123,8 @@ def _new(*shape: int) -> Running:
 
 
 @partial(jax.jit, static_argnames=("episodes", "greedy", "layout"))
-def _play(share, algorithms, env, seeds, agents, gamma, *, episodes, greedy, layout: Layout):
-    def play_member(algorithm: Algorithm, env: Env, seed: Array, agent: State, gamma: Array) -> Any:
+def _play(share, algorithms, env, seeds, agents, gamma, first, *, episodes, greedy, layout: Layout):
+    def play_member(algorithm: Algorithm, env: Env, seed: Array, agent: State, gamma: Array, first: Array) -> Any:
         def play(episode: Array) -> Any:
             (env_state, obs), step_env = begin_episode(algorithm, env, seed, agent, episode, greedy)
 
@@ -122,10 +139,10 @@ def _play(share, algorithms, env, seeds, agents, gamma, *, episodes, greedy, lay
             _, _, running, _ = jax.lax.while_loop(lambda carry: carry[-1], body, (env_state, obs, new, jnp.bool_(True)))
             return running[:3]
 
-        return jax.lax.map(play, jnp.arange(episodes))
+        return jax.lax.map(play, first + jnp.arange(episodes))
 
-    shared = (False, not layout.per_seed_env, False, False, True)
-    return over_members(play_member, layout.mesh, shared)(share, algorithms, env, seeds, agents, gamma)
+    shared = (False, not layout.per_seed_env, False, False, True, True)
+    return over_members(play_member, layout.mesh, shared)(share, algorithms, env, seeds, agents, gamma, first)
 
 
 def begin_episode(
@@ -156,14 +173,15 @@ def _draw_component(algorithm: Any, agent: State, seed: Array, episode: Array) -
 
 
 def _play_on_host(
-    member: HostMember, spec: EnvSpec, envs: BatchedEnv, agent: State, episodes: int, gamma: np.ndarray, greedy: bool
+    member: HostMember, spec: EnvSpec, envs: BatchedEnv, agent: State, episodes: range, gamma: np.ndarray, greedy: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns, discounted returns and lengths of the first episodes.
+    """Returns, discounted returns and lengths of the episodes with these numbers.
 
     Environments play side by side; where an episode has ended, the next one begins. Those beyond the last do not count.
     """
     n = member.algorithm.num_envs
-    episode, upcoming, running = np.arange(n), n, _new(n, len(gamma))
+    episode, running = episodes.start + np.arange(n), _new(n, len(gamma))
+    upcoming = episodes.start + n
     outcomes: dict[int, tuple[Any, ...]] = {}
     obs = envs.reset(np.ones(n, bool), member.keys(Purpose.EVALUATE_RESET, episode, 0))
     checker.check_observation(spec, obs[0], "reset")
@@ -174,14 +192,14 @@ def _play_on_host(
         obs, running = step.obs, running.after(member.rewards(step.signals), gamma)
         last = (step.discount == 0) | (running.length >= spec.max_episode_steps) | step.truncated
         outcomes |= {int(episode[i]): tuple(part[i] for part in running[:3]) for i in np.flatnonzero(last)}
-        if outcomes.keys() >= set(range(episodes)):
+        if outcomes.keys() >= set(episodes):
             break
         if last.any():
             episode = np.where(last, upcoming - 1 + np.cumsum(last), episode)
             upcoming += int(last.sum())
             obs = batched.reset_where(envs, last, obs, member.keys(Purpose.EVALUATE_RESET, episode, 0))
             running = _restart(running, last)
-    returns, discounted, lengths = zip(*(outcomes[number] for number in range(episodes)), strict=True)
+    returns, discounted, lengths = zip(*(outcomes[number] for number in episodes), strict=True)
     return np.array(returns), np.array(discounted), np.array(lengths)
 
 

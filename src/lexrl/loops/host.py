@@ -2,7 +2,7 @@
 
 It is the compiled loop with the environment outside: same keys, same order of events, same bookkeeping, so that on the
 same environment both give the same numbers. It continues from what it yielded, bit for bit, with any environment that
-repeats itself when it is given the same keys and actions. Members run one after the other.
+can save its state, or that repeats itself when it is given the same keys and actions. Members run one after the other.
 
 An environment written in JAX is compiled step by step. Others are any object with a `spec` and `batched(n)`, which
 gives `n` environments to be stepped together, or with `reset(key)` and `step(state, action, key)`.
@@ -19,7 +19,7 @@ import numpy as np
 
 from lexrl.envs import batched, checker
 from lexrl.envs.per_seed import PerSeed
-from lexrl.loops import faults
+from lexrl.loops import chunks
 from lexrl.loops.chunks import Chunk, EpisodeSums, Tally, TrainState, check_length, chunk_ends, summarize
 from lexrl.loops.host_member import HostMember, unstack, unstack_members
 from lexrl.loops.keys import Purpose
@@ -52,7 +52,7 @@ def advance(
             done, stacked = end, _stack(population, [state for state, _ in parts])
             tally = jax.tree.map(lambda *leaves: np.stack(leaves), *[tally for _, tally in parts])
             fault = jax.tree.map(lambda leaf: np.asarray(leaf)[: population.size], stacked.fault)
-            stopped = faults.sentences(fault, np.asarray(population.seeds), population.order)
+            stopped = chunks.sentences(fault, np.asarray(population.seeds), population.order)
             yield Chunk(done * per_iteration, stacked, summarize(tally, population.order), stopped)
 
 
@@ -61,9 +61,10 @@ def _env_of(env: Any, member: int) -> Any:
 
 
 def _stack(population: Population, states: Sequence[TrainState]) -> TrainState:
-    """All members in one tree, with the population's padding."""
+    """All members in one tree, with the population's padding. Environments stay on the host, in any precision."""
     padded = [*states, *[states[-1]] * (len(population.seeds) - len(states))]
-    return jax.device_put(jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *padded))
+    stacked = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *padded)
+    return jax.device_put(stacked._replace(env_state=None))._replace(env_state=stacked.env_state)
 
 
 def _start(member: HostMember, env: Any, population: Population) -> TrainState:
@@ -71,9 +72,9 @@ def _start(member: HostMember, env: Any, population: Population) -> TrainState:
     if isinstance(env, eqx.Module):
         envs = batched.CompiledEnvs(env)
         obs = envs.reset(np.ones(n, bool), member.keys(Purpose.RESET, np.arange(n), 0))
-        env_state = envs.state
+        env_state = envs.save()
     else:
-        obs, env_state = batched.zeros(spec.observation_space, n), batched.empty_trail(spec, n)
+        obs, env_state = batched.zeros(spec.observation_space, n), batched.empty_state(env, spec, n)
     return TrainState(
         agent=member.init(population.agent_spec),
         env_state=env_state,
@@ -81,7 +82,7 @@ def _start(member: HostMember, env: Any, population: Population) -> TrainState:
         episode_step=np.zeros(n, np.int32),
         episode_return=np.zeros((n, len(member.columns)), np.float32),
         iteration=np.int32(0),
-        fault=faults.no_fault(),
+        fault=chunks.no_fault(),
     )
 
 
@@ -116,7 +117,7 @@ def _chunk(
         if int(state.fault.step) >= 0:
             break
     step = state.iteration * member.algorithm.num_steps * member.algorithm.num_envs
-    state = state._replace(env_state=envs.state, fault=faults.fault_of_state(state.fault, state.agent, step))
+    state = state._replace(env_state=envs.save(), fault=chunks.fault_of_state(state.fault, state.agent, step))
     if int(state.fault.step) >= 0:
         state = before._replace(fault=state.fault, iteration=state.iteration)
     assert tally is not None

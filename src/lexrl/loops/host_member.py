@@ -9,12 +9,10 @@ import numpy as np
 from jax import Array
 
 from lexrl.backend import opaque_loop
-from lexrl.envs.batched import over_envs
-from lexrl.loops import faults, keys
-from lexrl.loops.chunks import TrainState
-from lexrl.loops.faults import Fault
+from lexrl.loops import chunks, keys
+from lexrl.loops.chunks import Fault, TrainState
 from lexrl.loops.keys import Purpose
-from lexrl.loops.population import Population
+from lexrl.loops.population import Population, act_in_training
 from lexrl.types import Keys, Spec, Transition
 
 
@@ -80,8 +78,7 @@ def _streams(seed: Array, num_envs: int) -> tuple[Array, Array]:
 
 @jax.jit
 def _act(algorithm: Any, act_keys: Array, agent: Any, obs: Array, time: Array) -> Array:
-    act = over_envs(lambda obs, key: algorithm.act(agent, obs, key), algorithm.num_envs)
-    return act(obs, keys.at(act_keys, time))
+    return act_in_training(algorithm, agent, obs, keys.at(act_keys, time))
 
 
 @jax.jit
@@ -97,7 +94,7 @@ def _update(
     agent, metrics = opaque_loop(jnp.where(iteration >= 0, 1, 0), update, (agent, zeros))
     metrics = {name: jnp.asarray(value, jnp.float32) for name, value in metrics.items()}
     step = (iteration + 1) * algorithm.num_steps * algorithm.num_envs
-    return agent, metrics, faults.first_fault(fault, rollout.reward, metrics, step)
+    return agent, metrics, chunks.first_fault(fault, rollout.reward, metrics, step)
 
 
 @partial(jax.jit, static_argnames="purpose")

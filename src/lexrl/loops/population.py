@@ -16,10 +16,11 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from lexrl.backend import ensure_configured, inline_jit, opaque_loop
+from lexrl.envs.batched import over_envs
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.types import Algorithm, AnyArray, EnvSpec, Spec
+from lexrl.types import ActsByEnv, Algorithm, AnyArray, EnvSpec, Spec, State
 
 
 class Layout(NamedTuple):
@@ -118,6 +119,15 @@ def number(leaf: Any) -> np.ndarray:
     """A hyper-parameter as it is computed with: floats in single precision, integers such as `gamma=1` as floats."""
     array = np.asarray(float(leaf) if type(leaf) is int else leaf)
     return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
+
+
+def act_in_training(algorithm: Algorithm, agent: State, obs: AnyArray, keys: Array) -> Array:
+    """An action for each of the `N` environments; an algorithm may play differently in some of them."""
+    n = algorithm.num_envs
+    if isinstance(algorithm, ActsByEnv):
+        act_in = algorithm.act_in
+        return over_envs(lambda env, obs, key: act_in(agent, env, obs, key), n)(jnp.arange(n), obs, keys)
+    return over_envs(lambda obs, key: algorithm.act(agent, obs, key), n)(obs, keys)
 
 
 def over_members(one: Callable[..., Any], mesh: Mesh, shared: tuple[bool, ...]) -> Callable[..., Any]:

@@ -3,26 +3,17 @@
 The table is the same for all environments but for a few numbers; each environment's file gives those.
 """
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
-from lexrl.algorithms import (
-    A2C,
-    DQN,
-    LA2C,
-    LDQN,
-    LPPO,
-    PPO,
-    RCPO,
-    ApproPO,
-    PPOLagrangian,
-    Random,
-    VaRAC,
-)
 from lexrl.networks import Networks
-from lexrl.presets import REWARD, SAFE, Preset, Presets
+from lexrl.presets import REWARD, SAFE, Preset, Presets, make
 from lexrl.tolerance import Relative
 
 TIMESTEPS = 100_000
+PLAIN: dict[str, Any] = {"evidence": None, "guard": None, "explore_prefixes": False}
+"""LDQN as the paper describes it, without what the defaults add."""
 
 
 class Constraints(NamedTuple):
@@ -41,8 +32,10 @@ def table(
     num_steps: int,
     tolerance: Relative,
     episodes_per_update: int,
+    order: str = SAFE,
+    reward: str = REWARD,
 ) -> Presets:
-    """Every algorithm of the paper with the settings of one environment."""
+    """Every algorithm of the paper with the settings of one environment, by its two orders."""
     on_policy: dict[str, Any] = {
         "num_envs": 1,
         "num_steps": num_steps,
@@ -51,33 +44,44 @@ def table(
         "critic_learning_rate": learning_rate,
     }
     proximal: dict[str, Any] = on_policy | {"surrogate": "kl_penalty", "num_minibatches": 1}
-    replayed: dict[str, Any] = {
+    replayed = _replayed(networks, learning_rate, num_steps)
+    safe: dict[str, dict[str, Any]] = {
+        "paper-lppo": proximal | {"tolerance": tolerance},
+        "paper-la2c": on_policy | {"tolerance": tolerance},
+        "ldqn": replayed | PLAIN | {"tolerance": tolerance},
+        "rcpo": on_policy | {"constraints": constraints.limit},
+        "ppo-lagrangian": proximal | {"constraints": constraints.limit},
+        "var-ac": on_policy | {"chance_constraints": constraints.chance_constraint},
+        "random": {},
+    }
+    plain: dict[str, dict[str, Any]] = {"ppo": proximal, "a2c": on_policy, "dqn": replayed}
+    target = {"target_set": constraints.target_set, "episodes_per_update": episodes_per_update}
+    return {
+        **{name: partial(_preset, name, order, settings) for name, settings in safe.items()},
+        **{name: partial(_preset, name, reward, settings) for name, settings in plain.items()},
+        "appropo": lambda: _preset("appropo", order, target | {"oracle": make("dqn", **replayed)}),
+    }
+
+
+def _replayed(networks: Networks, learning_rate: float, num_steps: int) -> dict[str, Any]:
+    """The settings of algorithms with a replay buffer."""
+    return {
         "num_envs": 1,
         "num_steps": num_steps,
         "batch_size": num_steps,
         "gradient_steps": 1,
         "buffer_size": 100_000,
         "learning_starts": num_steps,
+        "num_members": 1,
         "target_update_interval": 0,
+        "double_q": False,
+        "return_scale": 1.0,
         "hidden_sizes": networks.hidden_sizes,
         "use_bias": networks.use_bias,
         "learning_rate": learning_rate,
         "epsilon": 0.05,
     }
-    limit, target_set, chance_constraint = constraints
-    oracle = DQN(**replayed)
-    return {
-        "lppo": Preset(LPPO(tolerance=tolerance, **proximal), SAFE, TIMESTEPS),
-        "la2c": Preset(LA2C(tolerance=tolerance, **on_policy), SAFE, TIMESTEPS),
-        "ldqn": Preset(LDQN(tolerance=tolerance, **replayed), SAFE, TIMESTEPS),
-        "ppo": Preset(PPO(**proximal), REWARD, TIMESTEPS),
-        "a2c": Preset(A2C(**on_policy), REWARD, TIMESTEPS),
-        "dqn": Preset(DQN(**replayed), REWARD, TIMESTEPS),
-        "rcpo": Preset(RCPO(constraints=limit, **on_policy), SAFE, TIMESTEPS),
-        "ppo-lagrangian": Preset(PPOLagrangian(constraints=limit, **proximal), SAFE, TIMESTEPS),
-        "var-ac": Preset(VaRAC(chance_constraints=chance_constraint, **on_policy), SAFE, TIMESTEPS),
-        "appropo": Preset(
-            ApproPO(target_set=target_set, episodes_per_update=episodes_per_update, oracle=oracle), SAFE, TIMESTEPS
-        ),
-        "random": Preset(Random(), SAFE, TIMESTEPS),
-    }
+
+
+def _preset(algorithm: str, order: str, settings: Mapping[str, Any]) -> Preset:
+    return Preset(make(algorithm, **settings), order, TIMESTEPS)

@@ -1,12 +1,9 @@
-"""What the figures drawn by matplotlib share. Import this where you draw: matplotlib takes its time to import."""
+"""What the charts drawn by matplotlib share. Import this where you draw: matplotlib takes its time to import."""
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from lexrl.colors import FAINT, INK
@@ -14,24 +11,10 @@ from lexrl.report import palette
 from lexrl.report.numbers import format_tick, log_ticks
 from lexrl.report.palette import Palette
 from lexrl.report.panels import Panel, Series
-from lexrl.report.picture import Picture
+from lexrl.report.picture import Picture, drawing, finish
 
 MAX_COLUMNS = 3
 """Panels side by side; more go below."""
-
-
-@contextlib.contextmanager
-def drawing(width: float | int, height: float | int) -> Iterator[Figure]:
-    """An empty figure of a size in inches; inside the block a dollar sign in a text is a dollar sign."""
-    with matplotlib.rc_context({"text.parse_math": False}):
-        yield Figure(figsize=(width, height), layout="constrained")
-
-
-def finish(figure: Figure) -> Picture:
-    """A picture whose layout is computed once: computed again it would differ slightly, and so would the bytes."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    return Picture(figure)
 
 
 Plot = Callable[[Any, Series, int, bool], Any]
@@ -88,15 +71,6 @@ def plain(axes: Any) -> None:
     axes.tick_params(colors=INK, length=3)
     axes.tick_params(axis="y", length=0, which="both")
     axes.grid(axis="y", color="#EAEAEA", lw=0.8)
-    axes.set_axisbelow(True)
-
-
-def open_box(axes: Any) -> None:
-    """Lines at the left and the bottom, and a grid."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(colors=INK)
-    axes.grid(color="#EEEEEE", lw=0.8)
     axes.set_axisbelow(True)
 
 

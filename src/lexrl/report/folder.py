@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from lexrl import store
 from lexrl.errors import InputError
-from lexrl.report import experiment, export, markup, run_folder, run_page
+from lexrl.report import experiment, export, markup, run_folder, run_page, verdict_grid
 from lexrl.report.page import document
 
 Read = TypeVar("Read")
@@ -40,6 +40,7 @@ def page(folder: pathlib.Path) -> str:
     parts = [
         f"<p class=lead>{len(runs)} runs of lexrl: objectives in order of importance.</p>",
         *(f"<p><b>Left out:</b> {markup.safe(sentence)}</p>" for sentence in failed),
+        *verdict_grid.block([each.found for each in runs]),
         *run_page.comparisons([each.found for each in runs if each.found.summary is not None]),
         *(each.html for each in runs),
         *solved,

@@ -7,8 +7,7 @@ import numpy as np
 from matplotlib.ticker import EngFormatter
 
 from lexrl.colors import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY
-from lexrl.report import canvas
-from lexrl.report.picture import Picture
+from lexrl.report.picture import Picture, drawing, finish, open_box
 
 COLORS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 
@@ -22,18 +21,18 @@ def draw(steps: np.ndarray, returns: np.ndarray, names: Sequence[str], title: st
         names: the objectives, as in `min cost`.
         title: above the panels.
     """
-    with canvas.drawing(4.2 * len(names) + 0.6, 3.6) as figure:
+    with drawing(4.2 * len(names) + 0.6, 3.6) as figure:
         figure.suptitle(title, color=INK, fontsize=12)
         for i, name in enumerate(names):
             axes: Any = figure.add_subplot(1, len(names), i + 1)
-            canvas.open_box(axes)
+            open_box(axes)
             _lines(axes, steps, returns[..., i], COLORS[i % len(COLORS)])
             axes.set_title(f"{i + 1}. {name}", fontsize=11, color=INK, loc="left")
             axes.set_xlabel("steps of each seed")
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
             if i == 0:
                 axes.set_ylabel("per episode while learning")
-        return canvas.finish(figure)
+        return finish(figure)
 
 
 def _lines(axes: Any, steps: np.ndarray, values: np.ndarray, color: str) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from lexrl.colors import GREEN, INK, ORANGE, RED
-from lexrl.report import canvas
-from lexrl.report.picture import Picture
+from lexrl.colors import BLUE, GREEN, INK, ORANGE, RED
+from lexrl.report.picture import Picture, drawing, finish
 
 COLUMNS = 5
 """Panels side by side, one for each seed."""
@@ -27,7 +26,7 @@ def grid_policy(
         visits: `[S]`, expected (discounted) time in each cell.
         title: above the map.
     """
-    with canvas.drawing(6.4, 6.6) as figure:
+    with drawing(6.4, 6.6) as figure:
         axes: Any = figure.add_subplot()
         share = visits / max(visits.sum(), 1e-12)
         axes.imshow((share.reshape(size, size)) ** 0.33, cmap="Blues", vmin=0, vmax=1)
@@ -44,7 +43,7 @@ def grid_policy(
         axes.set_yticks([])
         axes.set_title(title, fontsize=12, color=INK)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncol=3, frameon=False, markerscale=0.7)
-        return canvas.finish(figure)
+        return finish(figure)
 
 
 def cart_trajectories(
@@ -86,6 +85,36 @@ def grid_trajectories(cells: np.ndarray, titles: Sequence[str], size: int, obsta
             axes.plot(columns, rows, color=ORANGE, linewidth=1.2, alpha=0.6, solid_capstyle="round")
         axes.set_xlim(-0.5, size - 0.5)
         axes.set_ylim(size - 0.5, -0.5)
+
+    return _panels(draw, titles, 1.0)
+
+
+def crossing_trajectories(places: np.ndarray, titles: Sequence[str], width: float, outer: float) -> Picture:
+    """Trajectories at a crossing, `[seeds, episodes, T, vehicles, 2]`, one panel for each seed.
+
+    Args:
+        places: positions x and y in meters, the ego first, NaN for absent vehicles; y points south.
+        titles: one for each seed.
+        width: of a lane.
+        outer: distance from the center where the arms begin.
+    """
+    reach = 60.0
+
+    def draw(axes: Any, seed: int) -> None:
+        for across in (-width, 0.0, width):
+            style: dict[str, Any] = {"color": "0.8", "linewidth": 0.8, "linestyle": "-" if across else ":"}
+            for start, end in ((-reach, -outer), (outer, reach)):
+                axes.plot([start, end], [across, across], **style)
+                axes.plot([across, across], [start, end], **style)
+        others = places[seed, :, :, 1:].reshape(-1, 2)
+        axes.plot(*others.T, ".", color="0.6", markersize=1.5, alpha=0.35)
+        for episode in range(places.shape[1]):
+            path = places[seed, episode, :, 0]
+            axes.plot(*path.T, color=BLUE, linewidth=1.2, alpha=0.7, solid_capstyle="round")
+            axes.plot(*path[-1:].T, "o", color=BLUE, markersize=2.5)
+        axes.set_xlim(-reach, reach)
+        axes.set_ylim(reach, -reach)
+        axes.set_aspect("equal")
 
     return _panels(draw, titles, 1.0)
 

@@ -1,15 +1,6 @@
-"""Numbers as text, for tables and axes."""
+"""Numbers on axes."""
 
 import math
-
-
-def format_value(value: float | int) -> str:
-    """A number in a table: four digits, with commas between thousands."""
-    if not math.isfinite(value):
-        return "–"
-    if float(value).is_integer() and abs(value) < 1e12:
-        return f"{int(value):,}"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def format_tick(value: float, digits: int = 4) -> str:

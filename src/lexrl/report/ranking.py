@@ -92,6 +92,7 @@ def rank(
     tolerance: Tolerance = 0.0,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    limits: Sequence[float | None] | None = None,
 ) -> Standings:
     """Sort runs, each `[seeds, M]`, into classes by comparing all pairs as `compare` does.
 
@@ -100,9 +101,16 @@ def rank(
     allows: doubt does not lower its rank. With a tolerance there can be cycles, where A beats B, B beats C, and C beats
     A: the runs of a cycle are in one class.
 
-    Each pair is compared at 95 %: among many runs a few such verdicts are wrong.
+    Each pair is compared at 95 %: among many runs a few such verdicts are wrong. An objective with a limit counts only
+    up to it.
     """
     values, direction, slack = _checked(runs, signs, tolerance)
+    enough = np.array(
+        [
+            np.inf if one is None else one * sign
+            for one, sign in zip(limits or [None] * len(direction), direction, strict=True)
+        ]
+    )
     # Each run has its own random stream, so that its resamples do not depend on what it is compared with.
     drawn = [resampled_means(each, resamples, np.random.default_rng([seed, i])) for i, each in enumerate(values)]
     size = [np.abs(each).max(axis=0, initial=0.0) for each in values]
@@ -112,7 +120,9 @@ def rank(
         blur = [1e-12 * np.maximum(size[i], other) for other in size]
         verdicts.append(
             tuple(
-                Verdict(0.0, 0.0, 1.0, None) if i == j else _walk(direction * (row - column), slack + blur[j])
+                Verdict(0.0, 0.0, 1.0, None)
+                if i == j
+                else _walk(_difference(direction, enough, row, column), slack + blur[j])
                 for j, column in enumerate(drawn)
             )
         )
@@ -121,6 +131,13 @@ def rank(
     equal = np.array([[verdict.equal for verdict in row] for row in verdicts])
     wins = np.where(np.isnan(over), 0.5, over + equal / 2).sum(axis=1)
     return Standings(_classes(beats, wins), over, tuple(verdicts))
+
+
+def _difference(direction: np.ndarray, enough: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """How much better the first means are than the second, where more than enough makes no difference."""
+    if np.isinf(enough).all():
+        return direction * (first - second)
+    return np.minimum(direction * first, enough) - np.minimum(direction * second, enough)
 
 
 def _checked(

@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import store
-from lexrl.report import ranking
+from lexrl import verdict as judged
+from lexrl.report import ranking, stats
 from lexrl.report.ranking import Verdict
 
 
 class Direction(NamedTuple):
-    """A signal and its sign, 1 to maximize and -1 to minimize: an objective without its tolerance."""
+    """A signal and its sign, 1 to maximize and -1 to minimize, or its limit: an objective without its tolerance."""
 
     name: str
     sign: int
+    limit: float | None = None
+    """The return that is enough, in the signal's own sign."""
 
     def __str__(self) -> str:
+        if self.limit is not None:
+            return f"{self.name} {'>=' if self.sign > 0 else '<='} {self.limit:g}"
         return f"{'max' if self.sign > 0 else 'min'} {self.name}"
-
-
-def objectives(order: Any) -> tuple[Direction, ...]:
-    """The objectives of an order without their tolerances, the most important first."""
-    return tuple(Direction(one.name, one.sign) for one in order.objectives)
 
 
 class RunFolder(NamedTuple):
@@ -54,6 +54,12 @@ class RunFolder(NamedTuple):
         return self.about.get("env")
 
     @property
+    def verdict(self) -> judged.Verdict | None:
+        """Was the priority kept? None for a run without a verdict."""
+        found = None if self.summary is None else self.summary.get("verdict")
+        return None if found is None else judged.from_json(found)
+
+    @property
     def final(self) -> np.ndarray:
         """`[seeds, M]`: each seed's mean over the episodes of its evaluation."""
         assert self.summary is not None
@@ -70,9 +76,9 @@ def read(folder: pathlib.Path) -> RunFolder:
     about = store.read_run(folder)
     if not store.is_finished(folder):
         return RunFolder(folder, about, None)
-    return RunFolder(
-        folder, about, store.read_summary(folder, about["seeds"], [name for name, _ in about["objectives"]])
-    )
+    summary = store.read_summary(folder, about["seeds"], [one[0] for one in about["objectives"]])
+    store.require_files(folder, summary)
+    return RunFolder(folder, about, summary)
 
 
 def below(folder: pathlib.Path) -> list[pathlib.Path]:
@@ -90,10 +96,9 @@ class RankedRun(NamedTuple):
     """Compared with the run above it."""
 
 
-def rank_runs(found: Sequence[RunFolder]) -> list[RankedRun]:
+def rank_runs(found: Sequence[RunFolder], tolerance: ranking.Tolerance = 0.0) -> list[RankedRun]:
     """Finished runs with the same order, the best first."""
-    objectives = found[0].objectives
-    result = ranking.rank([one.final for one in found], [one.sign for one in objectives])
+    objectives, result = found[0].objectives, _ranked(found, tolerance)
     rows: list[RankedRun] = []
     above = None
     for rank, members in enumerate(result.classes, 1):
@@ -102,6 +107,35 @@ def rank_runs(found: Sequence[RunFolder]) -> list[RankedRun]:
             rows.append(RankedRun(found[i], rank, verdict))
             above = i
     return rows
+
+
+def in_words(first: RunFolder, second: RunFolder, tolerance: ranking.Tolerance = 0.0) -> tuple[judged.Status, str]:
+    """Which of two runs is lexicographically better, with which confidence, and which objective decides.
+
+    The status is "kept" where it is decided, equal runs included.
+    """
+    found = _ranked([first, second], tolerance).verdicts[0][1]
+    if np.isnan(found.over):
+        return "undecided", "Not decidable: the runs need two or more seeds each."
+    if found.equal >= ranking.SURE:
+        return "kept", f"The two are equal within the tolerances of the order, {found.equal:.0%} sure."
+    if not found.winner or found.by is None:
+        more = f"{first.path} is better with probability {found.over:.0%}, {second.path} with {found.under:.0%}"
+        return "undecided", f"Not decidable with {len(first.final)} and {len(second.final)} seeds: {more}."
+    better, worse = (first, second) if found.winner > 0 else (second, first)
+    name, i = first.objectives[found.by].name, found.by
+    values = f"{stats.mean(better.final[:, i])} against {stats.mean(worse.final[:, i])}"
+    sure = max(found.over, found.under)
+    return (
+        "kept",
+        f"{better.path} is lexicographically better, decided at objective {name!r}: {values}, {sure:.0%} sure.",
+    )
+
+
+def _ranked(found: Sequence[RunFolder], tolerance: ranking.Tolerance) -> ranking.Standings:
+    objectives = found[0].objectives
+    limits = [one.limit for one in objectives]
+    return ranking.rank([one.final for one in found], [one.sign for one in objectives], tolerance, limits=limits)
 
 
 def _in_words(verdict: Verdict, objectives: Sequence[Direction]) -> str:

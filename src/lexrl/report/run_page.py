@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lexrl import store
-from lexrl.report import learning_curves, markup, run_folder, stats
+from lexrl.report import learning_curves, markup, run_folder, stats, verdict_grid
 from lexrl.report.markup import safe
 from lexrl.report.run_folder import RunFolder, rank_runs
 
@@ -28,9 +28,9 @@ def comparisons(finished: Sequence[RunFolder]) -> list[str]:
         rows = [
             [
                 str(row.rank),
-                safe(row.run.title),
+                row.run.title,
                 *(str(stats.mean(row.run.final[:, i])) for i in range(len(order))),
-                safe(row.verdict),
+                row.verdict,
             ]
             for row in same
         ]
@@ -50,7 +50,7 @@ def run(folder: pathlib.Path) -> Shown:
     if one.summary is None:
         parts.append("<p><b>This run is not finished.</b></p>")
     else:
-        parts.append(_returns(one))
+        parts += [_returns(one), verdict_grid.details(one)]
         parts += [f"<p><b>{safe(sentence)}</b></p>" for sentence in one.summary["stopped"].values()]
     if (one.path / store.METRICS).is_file():
         parts.append(_curves(one))
@@ -89,7 +89,7 @@ def solution(place: pathlib.Path) -> str:
     found = store.read_json(path)
     store.require(path, found, {"env": str, "order": str, "gamma": object, "returns": dict, "command": str})
     store.require(path, found["returns"], dict.fromkeys(found["returns"], (int, float)))
-    rows = [[safe(name), f"{value:.6g}"] for name, value in found["returns"].items()]
+    rows = [[name, f"{value:.6g}"] for name, value in found["returns"].items()]
     parts = [
         f"<h2>{safe(found['env'])}, solved exactly: {safe(found['order'])}</h2>",
         _table(["", f"J, gamma {found['gamma']}"], rows),
@@ -109,5 +109,5 @@ def _image(path: pathlib.Path, caption: str) -> str:
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{safe(each)}</th>" for each in heads)
-    body = "".join("<tr>" + "".join(f"<td class=number>{each}</td>" for each in row) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td class=number>{safe(each)}</td>" for each in row) + "</tr>" for row in rows)
     return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"

@@ -12,7 +12,6 @@ import numpy as np
 from scipy import special
 
 from lexrl.errors import InputError
-from lexrl.report.numbers import format_value
 
 RESAMPLES = 4000
 """So many that the interval's ends hardly depend on the random numbers."""
@@ -45,6 +44,15 @@ class Interval(NamedTuple):
             places = max(places, 0)
         middle, low, high = (_rounded(value, places) for value in self)
         return f"{middle} [{low}, {high}]"
+
+
+def format_value(value: float | int) -> str:
+    """A number in a table: four digits, with commas between thousands."""
+    if not math.isfinite(value):
+        return "–"
+    if float(value).is_integer() and abs(value) < 1e12:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def _places(size: float, digits: int) -> int:

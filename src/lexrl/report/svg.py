@@ -56,7 +56,7 @@ def figure(name: str, charts: Sequence[Chart], labels: Sequence[str], styles: Pa
     )
     data = json.dumps([each.data for each in charts], separators=(",", ":")).replace("<", "\\u003c")
     return (
-        f"<figure class='charts of{min(len(charts), 3)}' data-name='{name}'>"
+        f"<figure class='charts of{min(len(charts), 3)}' data-name='{html.escape(name, quote=True)}'>"
         f"<ul class=legend aria-label=Legend>{keys}</ul>"
         f"<div class=panels>{panels}</div>{caption}"
         f"<script type=application/json class=numbers>{data}</script></figure>"

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl.colors import BLUE, FAINT, INK, ORANGE, RED
-from lexrl.report import canvas
-from lexrl.report.picture import Picture
+from lexrl.report.picture import Picture, drawing, finish, open_box
 
 
 def slack_curve(
@@ -21,9 +20,9 @@ def slack_curve(
         names: of the two objectives.
         title: above the axes.
     """
-    with canvas.drawing(7.2, 4.2) as figure:
+    with drawing(7.2, 4.2) as figure:
         axes: Any = figure.add_subplot()
-        canvas.open_box(axes)
+        open_box(axes)
         axes.set_title(title, fontsize=12, color=INK, loc="left")
         reach = _x_limit(slack, second)
         axes.plot([*slack, max(slack[-1], reach) * 1.05 + 1e-12], [*second, second[-1]], color=BLUE, lw=2.2, zorder=2)
@@ -42,7 +41,7 @@ def slack_curve(
         axes.set_xlim(-0.02 * reach, reach)
         axes.set_xlabel(f"slack on {names[0]}: how much worse than its best it may be")
         axes.set_ylabel(f"best {names[1]} within that slack")
-        return canvas.finish(figure)
+        return finish(figure)
 
 
 class ToleranceCurve(NamedTuple):
@@ -67,11 +66,11 @@ def tolerance_curves(tolerances: np.ndarray, curves: Sequence[ToleranceCurve], g
         gap: the smallest action gap of objective 1: below it a tolerance does not change the actions it selects.
         title: above the panels.
     """
-    with canvas.drawing(7.2, 2.3 * len(curves) + 0.9) as figure:
+    with drawing(7.2, 2.3 * len(curves) + 0.9) as figure:
         figure.suptitle(title, color=INK, fontsize=12, x=0.01, ha="left")
         grid: Any = figure.subplots(len(curves), 1, sharex=True, squeeze=False)[:, 0]
         for axes, curve in zip(grid, curves, strict=True):
-            canvas.open_box(axes)
+            open_box(axes)
             axes.set(xscale="log", xlim=(tolerances[0], tolerances[-1]), ylabel=curve.label)
             axes.axvspan(tolerances[0], gap, color="#F3F3F3", lw=0, zorder=0)
             axes.axvline(gap, color=FAINT, lw=1, ls="--", zorder=1)
@@ -85,7 +84,7 @@ def tolerance_curves(tolerances: np.ndarray, curves: Sequence[ToleranceCurve], g
         handles, labels = grid[0].get_legend_handles_labels()
         if len(labels) > 1:
             figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), frameon=False)
-        return canvas.finish(figure)
+        return finish(figure)
 
 
 def _tolerance_lines(axes: Any, tolerances: np.ndarray, curve: ToleranceCurve) -> None:

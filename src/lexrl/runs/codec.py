@@ -1,4 +1,4 @@
-"""Settings as JSON and back: algorithms, environments, schedules, tolerances, and the arrays inside them.
+"""What a file can hold: settings as JSON, and trees of arrays as named arrays; and both back.
 
     {"kind": "linear", "start": 0.005, "end": 5e-05, "steps": 2900.0}
     {"array": "float32", "shape": [2], "values": [0, 1]}
@@ -11,6 +11,7 @@ import base64
 import dataclasses
 import inspect
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -142,3 +143,30 @@ def _path(value: Any) -> str:
     """Where something comes from, for a sentence: `module:Class`, or the function itself."""
     named = value if callable(value) and not dataclasses.is_dataclass(type(value)) else type(value)
     return f"{named.__module__}:{named.__qualname__}"
+
+
+def flatten(tree: Any, prefix: str = "") -> dict[str, np.ndarray]:
+    """Every array of a tree by its path, as in `train_state/agent/net/weights/0`."""
+    return {f"{prefix}{_name(path)}": np.asarray(leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]}
+
+
+def rebuild(template: Any, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Any:
+    """A tree like the template (arrays, or just their shapes) from named arrays."""
+
+    def one(path: Any, leaf: Any) -> np.ndarray:
+        name = f"{prefix}{_name(path)}"
+        if name not in arrays:
+            raise InputError(f"The file has no {name!r}, which this lexrl needs; use the version that wrote it.")
+        found = arrays[name]
+        if found.shape != tuple(leaf.shape) or found.dtype != leaf.dtype:
+            raise InputError(
+                f"In the file {name!r} is {found.dtype}{list(found.shape)}, but {leaf.dtype}{list(leaf.shape)} is "
+                "needed; the settings are not those it was written with."
+            )
+        return found
+
+    return jax.tree_util.tree_map_with_path(one, template)
+
+
+def _name(path: Any) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator="/")

@@ -13,7 +13,7 @@ from lexrl.errors import InputError
 from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
 from lexrl.runs.policy import Policy
-from lexrl.types import BatchedEnv, EnvSpec, Renderable, unwrapped
+from lexrl.types import BatchedEnv, EnvSpec, Renderable, SavableBatchedEnv, unwrapped
 
 
 class Episode(NamedTuple):
@@ -46,10 +46,11 @@ def _renderer(env: Any) -> tuple[BatchedEnv, Callable[[], np.ndarray]]:
         except TypeError as error:
             raise InputError(f"The environment cannot be made with render_mode='rgb_array': {error}.") from None
         return envs, envs.render
-    if not isinstance(unwrapped(env), Renderable):
+    one = batched.make_batched(env, 1)
+    if not isinstance(unwrapped(env), Renderable) or not isinstance(one, SavableBatchedEnv):
+        one.close()
         raise InputError(f"{type(env).__name__} cannot be rendered: it has no render(state) that returns a picture.")
-    one = batched.CompiledEnvs(env)
-    return one, lambda: np.asarray(env.render(jax.tree.map(lambda leaf: leaf[0], one.state)))
+    return one, lambda: np.asarray(env.render(jax.tree.map(lambda leaf: leaf[0], one.save())))
 
 
 def _play(policy: Policy, spec: EnvSpec, one: BatchedEnv, render: Callable[[], np.ndarray], number: int) -> Episode:

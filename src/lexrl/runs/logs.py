@@ -54,8 +54,15 @@ def logs(kinds: Sequence[str], folder: pathlib.Path, about: Mapping[str, Any]) -
         yield see
 
 
+def as_kinds(given: Any) -> tuple[str, ...]:
+    """Kinds of logs, one or several; an error for a program that is unknown or not installed."""
+    kinds = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Sequence) else (given,)
+    require(kinds)
+    return kinds
+
+
 def require(kinds: Sequence[str]) -> None:
-    """Complain about a program that is not known or not installed."""
+    """Raise an error for a program that is unknown or not installed."""
     for kind in kinds:
         if kind not in PACKAGES:
             raise InputError(f"There are no logs of the kind {kind!r}; there are {', '.join(PACKAGES)}.")

@@ -9,9 +9,11 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from lexrl.errors import InputError
 from lexrl.loops.compiled import TrainState
 from lexrl.runs.result import Result
 from lexrl.runs.run import Run
+from lexrl.store import Identity
 
 
 class Start(NamedTuple):
@@ -21,6 +23,8 @@ class Start(NamedTuple):
     """The folder it is kept in; None: it is not kept."""
     step: int = 0
     """Environment steps of each seed that were taken before."""
+    identity: Identity | None = None
+    """What ties its files to it, if it is kept."""
 
 
 class Snapshot(NamedTuple):
@@ -40,6 +44,8 @@ class Observer(Protocol):
 
 def callback(function: Callable[[Result], object]) -> Observer:
     """An observer that calls a function with the result so far."""
+    if not callable(function):
+        raise InputError(f"The callback is {function!r}; it must be a function that takes a result.")
 
     @contextlib.contextmanager
     def observe(run: Run, start: Start) -> Iterator[Callable[[Snapshot], None]]:

@@ -5,19 +5,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import exact
-from lexrl.envs import GridNav
+from lexrl.envs.grid_nav import GridNav
 from lexrl.errors import InputError
 from lexrl.momdp import MOMDP
 from lexrl.order import Order
 from lexrl.runs.result import Result
-from lexrl.types import Discrete, HasGamma, HasModel, HasMultipliers, HasProbabilities
+from lexrl.types import Discrete, HasCandidates, HasGamma, HasModel, HasMultipliers, HasProbabilities
 
 GAMMA = 0.99
 """For an algorithm without a discount of its own."""
 
 
 class Comparison(NamedTuple):
-    """HasGamma returns over an infinite horizon, in the user's signs."""
+    """Discounted returns over an infinite horizon, in the user's signs."""
 
     returns: np.ndarray
     """`[seeds, M]`: of each seed's policy."""
@@ -37,16 +37,15 @@ class Comparison(NamedTuple):
         }
 
 
-def compare(result: Result) -> Comparison | None:
+def compare(result: Result, env: HasModel) -> Comparison | None:
     """The policies of a result next to the optimum; None where that is not known."""
     run, algorithm = result.run, result.policies[0].algorithm
-    env: Any = run.env
-    if not isinstance(env, HasModel) or not isinstance(algorithm, HasProbabilities):
-        return None
     spec = run.env.spec
-    if not isinstance(spec.observation_space, Discrete):
+    if not isinstance(algorithm, HasProbabilities) or not isinstance(spec.observation_space, Discrete):
         return None
     gamma = algorithm.gamma if isinstance(algorithm, HasGamma) else GAMMA
+    if run.order.limited and np.min(gamma) < 1:  # the limits are on undiscounted returns
+        return None
     try:
         return _compare(result, env, env.momdp(run.order.discounts(gamma, spec.signals)))
     except InputError:  # such as a discount of 1: there is no optimum over an infinite horizon
@@ -55,10 +54,13 @@ def compare(result: Result) -> Comparison | None:
 
 def _compare(result: Result, env: Any, process: MOMDP) -> Comparison:
     order = result.run.order
+    algorithm = result.policies[0].algorithm
     # With multipliers, tolerances are about the return of the whole policy, and the best policies are stochastic.
-    stochastic = isinstance(result.policies[0].algorithm, HasMultipliers) and len(set(process.gamma)) == 1
-    solution = exact.solve_slack(process, order) if stochastic else exact.solve(process, order)
-    policies = result.probabilities(greedy=not stochastic)
+    of_policy = isinstance(algorithm, HasMultipliers) and len(set(process.gamma)) == 1
+    solution = exact.solve_slack(process, order) if of_policy else exact.solve(process, order)
+    # Where candidates were compared, the policy handed over is as stochastic as it should be.
+    stochastic = of_policy and not isinstance(algorithm, HasCandidates)
+    policies = result.probabilities(deterministic=not stochastic, process=process)
     returns = np.stack([exact.evaluate(process, policy, order).returns for policy in policies])
     title = f"Learned by {result.run.name}, seed {result.run.seeds[0]}: {order}"
     picture = draw_map(env, process, policies[0], title) if isinstance(env, GridNav) else None

@@ -13,14 +13,14 @@ import numpy as np
 from jax import Array
 
 from lexrl import replay, store
-from lexrl.errors import InputError
+from lexrl.errors import InputError, as_path
 from lexrl.loops import keys
 from lexrl.loops.evaluation import draw_component
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import number
 from lexrl.order import Order, parse
-from lexrl.runs import codec, trees
-from lexrl.types import Discrete, Mixture, Spec
+from lexrl.runs import codec
+from lexrl.types import Discrete, HasPrefixes, MaySample, Mixture, Spec
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,25 +53,54 @@ class Policy:
             state: what the previous call returned. Only mixtures use it: the number of the episode, for which one
                 component was drawn. Others return it unchanged.
             episode_start: an episode starts here; a mixture then draws a component.
-            deterministic: the greedy action; else one is sampled, from a sequence that is the same each time the
-                policy is loaded.
+            deterministic: the greedy action, if this policy has greedy ones (`is_sampled` says whether it does); else
+                one is sampled, from a sequence that is the same each time the policy is loaded.
         """
         seen = self._seen(observation)
         single = seen.ndim == len(self._shape)
         several = seen[None] if single else seen
-        number = np.uint32(0 if deterministic else next(self._draws))
-        agent = self.state
-        if isinstance(self.algorithm, Mixture):
+        player = self
+        if self._weights.any():
             state = next(self._episodes) if state is None or np.any(episode_start) else state
-            agent = self.begun(state).state
-        actions = np.asarray(_predict(self._numbers, agent, several, np.uint32(self.seed), number, deterministic))
+            player = self.begun(state)
+        samples = player.is_sampled or not deterministic
+        number = np.uint32(next(self._draws) if samples else 0)
+        # A deterministic choice does not depend on an observation's position in the batch.
+        positions = np.arange(len(several), dtype=np.uint32) * np.uint32(samples)
+        streams = np.uint32(self.seed), positions, number
+        actions = np.asarray(_predict(self._numbers, player.state, several, *streams, deterministic))
         return (np.asarray(actions[0]) if single else actions), state
+
+    @functools.cached_property
+    def is_sampled(self) -> bool:
+        """Actions are sampled even where greedy ones are asked for: greedy ones lose something important."""
+        return isinstance(self.algorithm, MaySample) and bool(self.algorithm.is_sampled(self.state))
 
     def begun(self, episode: int) -> "Policy":
         """The policy of one episode: of a mixture, the component that is drawn for it."""
-        if not isinstance(self.algorithm, Mixture):
+        if not self._weights.any():
             return self
         return dataclasses.replace(self, state=draw_component(self._numbers, self.state, np.uint32(self.seed), episode))
+
+    def prefix(self, num_objectives: int) -> "Policy":
+        """The policy that serves the first objectives alone, as if the order ended there: what a less important
+        objective costs a more important one is the difference between the two."""
+        if not isinstance(self.algorithm, HasPrefixes):
+            raise InputError(
+                f"{type(self.algorithm).__name__} does not learn policies for the first objectives alone; train it "
+                "with a shorter order."
+            )
+        if not 1 <= num_objectives <= len(self.spec.objectives):
+            raise InputError(
+                f"num_objectives is {num_objectives}; this policy was trained for {len(self.spec.objectives)}, so it "
+                f"must lie between 1 and {len(self.spec.objectives)}."
+            )
+        return dataclasses.replace(self, state=self.algorithm.prefix(self.state, np.int32(num_objectives)))
+
+    def components(self) -> list[tuple[float, "Policy"]]:
+        """The policies that a mixture draws from, with their probabilities; else the policy itself."""
+        states = ((self._weights[i], _component(self._numbers, self.state, i)) for i in np.flatnonzero(self._weights))
+        return [(float(weight), dataclasses.replace(self, state=state)) for weight, state in states] or [(1.0, self)]
 
     def act(self, observation: Any, key: Array) -> np.ndarray:
         """The greedy action; where several are equally good, the key decides."""
@@ -82,13 +111,19 @@ class Policy:
         """The algorithm in the precision it was trained in."""
         return as_numbers(self.algorithm)
 
+    @functools.cached_property
+    def _weights(self) -> np.ndarray:
+        """The probabilities of the policies in a mixture; all 0: it is none."""
+        return np.asarray(_weights(self._numbers, self.state)) if isinstance(self.algorithm, Mixture) else np.zeros(1)
+
     @property
     def _shape(self) -> tuple[int, ...]:
         space = self.spec.observation_space
         return () if isinstance(space, Discrete) else space.shape
 
     def _seen(self, observation: Any) -> np.ndarray:
-        discrete = isinstance(self.spec.observation_space, Discrete)
+        space = self.spec.observation_space
+        discrete = isinstance(space, Discrete)
         try:
             seen = np.asarray(observation, np.int32 if discrete else np.float32)
         except (TypeError, ValueError):
@@ -100,29 +135,36 @@ class Policy:
                 f"The observation has shape {list(seen.shape)}, but this policy was trained on "
                 f"{self.spec.observation_space}; give one observation, or several along a first axis."
             )
+        if (
+            isinstance(space, Discrete)
+            and not ((seen >= 0) & (seen < space.n) & (seen == np.asarray(observation))).all()
+        ):
+            raise InputError(f"The observation is {observation}; it must be a whole number from 0 to {space.n - 1}.")
         return seen
 
-    def save(self, path: str | pathlib.Path) -> None:
-        """Write the policy to one file: settings and parameters."""
+    def save(self, path: str | pathlib.Path, run: store.Identity | None = None) -> None:
+        """Write the policy to one file: settings and parameters; and the identity of its run, if it has one."""
         about = {
             "policy": codec.encode(self.algorithm),
             "spec": codec.encode(self.spec),
             "order": str(self.order),
             "seed": self.seed,
+            **({} if run is None else {"run": run._asdict()}),
         }
-        store.write_arrays(pathlib.Path(path), trees.flatten(self.state), about)
+        store.write_arrays(as_path(path), codec.flatten(self.state), about)
 
     @staticmethod
-    def load(path: str | pathlib.Path, algorithm: Any = None) -> "Policy":
-        """Read a policy that `save` wrote; an algorithm that is not in the catalog must be given again."""
-        arrays, about = store.read_arrays(pathlib.Path(path))
-        if "policy" not in about:
+    def load(path: str | pathlib.Path, algorithm: Any = None, run: store.Identity | None = None) -> "Policy":
+        """Read a policy that `save` wrote; an algorithm that is not in the catalog must be given again. With `run`, it
+        must be a policy of that run."""
+        arrays, about = store.read_arrays(as_path(path), run)
+        if not {"policy", "spec", "order", "seed"} <= about.keys():
             raise InputError(
                 f"The file {str(path)!r} holds no policy; the policies of a run are in its folder policies/."
             )
         algorithm = codec.decode(about["policy"]) if algorithm is None else algorithm
         spec = codec.decode(about["spec"])
-        state = trees.rebuild(state_of(algorithm, spec), arrays)
+        state = codec.rebuild(state_of(algorithm, spec), arrays)
         return Policy(algorithm, state, spec, parse(about["order"]), about["seed"])
 
 
@@ -151,15 +193,24 @@ def as_numbers(algorithm: Any) -> Any:
 
 
 @functools.partial(jax.jit, static_argnames="greedy")
-def _predict(algorithm: Any, state: Any, seen: Array, seed: Any, number: Any, greedy: bool) -> Array:
+def _predict(algorithm: Any, state: Any, seen: Array, seed: Any, positions: Any, number: Any, greedy: bool) -> Array:
     def one(obs: Array, position: Array) -> Array:
-        # A deterministic choice does not depend on an observation's position in the batch.
-        key = keys.at(keys.stream(seed, Purpose.PREDICT, jnp.uint32(0) if greedy else position), number)
+        key = keys.at(keys.stream(seed, Purpose.PREDICT, position), number)
         return algorithm.act(state, obs, key, greedy=greedy)
 
-    return jax.vmap(one)(seen, jnp.arange(seen.shape[0], dtype=jnp.uint32))
+    return jax.vmap(one)(seen, positions)
 
 
 @jax.jit
 def _act(algorithm: Any, state: Any, obs: Array, key: Array) -> Array:
     return algorithm.act(state, obs, key, greedy=True)
+
+
+@jax.jit
+def _weights(algorithm: Any, state: Any) -> Array:
+    return algorithm.weights(state)
+
+
+@jax.jit
+def _component(algorithm: Any, state: Any, index: Any) -> Any:
+    return algorithm.component(state, index)

@@ -15,9 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lexrl.report import stats
-from lexrl.report.run_folder import objectives
 from lexrl.runs.observers import Observer, Snapshot, Start
-from lexrl.runs.run import Run
+from lexrl.runs.run import Run, directions
 
 WORDS = {1: "better", -1: "worse", 0: "steady", None: ""}
 COLORS = {1: "green", -1: "red", 0: "dim", None: ""}
@@ -125,16 +124,16 @@ class Speed:
 
 
 def board(result: Any, speed: Speed) -> Group:
-    """The lines of a terminal: return, interval over seeds, trend and multiplier of each objective; the progress."""
+    """The lines of a terminal: return, interval over seeds, trend, threshold and multiplier of each objective; stage
+    and the progress."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for i, objective in enumerate(objectives(result.run.order)):
+    for i, objective in enumerate(directions(result.run.order)):
         way = trend(result.metrics["episode_return"][..., i], objective.sign)
-        multiplier = last(result, "multiplier", i)
         table.add_row(
             Text(f"{i + 1}. {objective}"),
             Text(mean_return(result, i), justify="right"),
             Text(f"{arrow(way, objective.sign)} {WORDS[way]}", style=COLORS[way]),
-            "" if multiplier is None else f"multiplier {multiplier:.3g}",
+            ", ".join(details(result, i)),
         )
     bar = Table.grid(padding=(0, 2, 0, 0))
     bar.add_row(
@@ -144,17 +143,16 @@ def board(result: Any, speed: Speed) -> Group:
         *speed.describe(len(result.run.seeds)),
     )
     stopped = [Text(sentence, style="red") for sentence in result.faults.values()]
-    return Group(table, bar, *stopped)
+    return Group(table, *[Text(line) for line in stage(result)], bar, *stopped)
 
 
 def plain(result: Any, speed: Speed) -> str:
     """The same in one line of text."""
-    parts = [f"{speed.done:>12,} steps"]
+    parts = [f"{speed.done:>12,} steps", *stage(result)]
     for i, objective in enumerate(result.run.order.objectives):
         way = trend(result.metrics["episode_return"][..., i], objective.sign)
-        multiplier = last(result, "multiplier", i)
-        more = "" if multiplier is None else f", multiplier {multiplier:.3g}"
-        parts.append(f"{objective.name} {mean_return(result, i)} {WORDS[way]}".rstrip() + more)
+        shown = f"{objective.name} {mean_return(result, i)} {WORDS[way]}".rstrip()
+        parts.append(", ".join([shown, *details(result, i)]))
     return "  ".join([*parts, *speed.describe(len(result.run.seeds))])
 
 
@@ -182,15 +180,50 @@ def arrow(way: int | None, sign: int) -> str:
     return "" if way is None else {1: "↑", -1: "↓", 0: "→"}[way * sign]
 
 
-def last(result: Any, name: str, i: int) -> float | None:
-    """A metric's mean over seeds in the last chunk; None if the algorithm has no such metric, and for a last objective
-    that is always 0."""
+def stage(result: Any) -> list[str]:
+    """Which objective is optimized, as in `stage 2/3: reward`; nothing if the algorithm has no stages."""
+    if (now := _stages(result)) is None or not np.isfinite(now).any():
+        return []
+    names, first, latest = result.run.order.names, int(np.nanmin(now)), int(np.nanmax(now))
+    if first == latest:
+        return [f"stage {first}/{len(names)}: {names[first - 1]}"]
+    return [f"stages {first} to {latest} of {len(names)}: {', '.join(names[first - 1 : latest])}"]
+
+
+def details(result: Any, i: int) -> list[str]:
+    """What an objective must keep, with its discounted return, and its multiplier. An objective that has stages has
+    neither until its own is over, in at least one seed; then seeds where it is not are left out."""
+    now = _stages(result)
+    done = None if now is None else now > i + 1
+    multiplier = last(result, "multiplier", i, done)
+    shown = [] if multiplier is None else [f"multiplier {multiplier:.3g}"]
+    if done is None or not done.any():
+        return shown if done is None else []
+    estimate, threshold = (last(result, name, i, done) for name in ("return_estimate", "threshold"))
+    if estimate is None or threshold is None:
+        return shown
+    tiny = 1e-4 * np.nanmax(np.abs(result.metrics["return_estimate"][..., i]))  # rounding errors of a return of 0
+    threshold = 0.0 if abs(threshold) < tiny else threshold
+    return [f"discounted {estimate:.3g}, threshold {threshold:.3g}", *shown]
+
+
+def _stages(result: Any) -> np.ndarray | None:
+    """The stage of each seed at the end of the last chunk."""
+    values = result.metrics.get("stage")
+    # A chunk's mean: of a stage that began within it, a part of the way.
+    return None if values is None else np.ceil(values[-1] - 1e-6)
+
+
+def last(result: Any, name: str, i: int, seeds: np.ndarray | None = None) -> float | None:
+    """A metric's mean over (some) seeds in the last chunk; None if the algorithm has no such metric, and for a last
+    objective that is always 0."""
     values = result.metrics.get(name)
-    if values is None or values.ndim < 3 or not np.isfinite(values[-1, :, i]).any():
+    if values is None or values.ndim < 3:
         return None
     if i == values.shape[-1] - 1 and not np.nan_to_num(values[..., i]).any():
         return None
-    return float(np.nanmean(values[-1, :, i]))
+    here = values[-1, :, i] if seeds is None else values[-1, seeds, i]
+    return float(np.nanmean(here)) if np.isfinite(here).any() else None
 
 
 def _mean(part: np.ndarray) -> np.ndarray:

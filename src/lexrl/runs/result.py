@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from lexrl import exact, lex
-from lexrl.errors import InputError
+from lexrl.errors import InputError, require_whole
 from lexrl.loops import evaluation
 from lexrl.loops.evaluation import Evaluation
 from lexrl.loops.population import Population
 from lexrl.momdp import MOMDP
-from lexrl.report.run_folder import objectives
-from lexrl.runs.policy import Policy
-from lexrl.runs.run import Run, on_host
+from lexrl.runs.policy import Policy, as_numbers
+from lexrl.runs.run import Run, directions, on_host
 from lexrl.types import Discrete, State
+from lexrl.verdict import Verdict
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -36,8 +36,14 @@ class Result:
     faults: dict[int, str]
     """Why a seed stopped, by its position among the seeds."""
     seconds: float
+    selection: tuple[Mapping[str, Any], ...] = ()
+    """Which policy each seed hands over, where an algorithm keeps several: its stage, whether it is the last or the
+    best of it, whether its actions are greedy or sampled, and its mean returns in the episodes that decided. Of a
+    mixture, these are listed for each part, with its probability."""
     summary: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """The evaluation and everything else in `summary.json`; empty before the run is finished and kept in a folder."""
+    verdict: Verdict | None = None
+    """Was the priority kept? None before the run is finished, with one objective, or if no verdict was asked for."""
 
     def with_summary(self, summary: Mapping[str, Any]) -> "Result":
         """The same result, with its summary."""
@@ -45,6 +51,7 @@ class Result:
 
     def agent(self, position: int = 0) -> State:
         """The agent state of one seed as JAX arrays, without its replay buffer."""
+        require_whole(-len(self), len(self) - 1, position=position)
         return jax.tree.map(jnp.asarray, self.policies[position].state)
 
     def on_devices(self) -> tuple[Population, State]:
@@ -54,23 +61,38 @@ class Result:
         agents = jax.tree.map(lambda *leaves: np.stack(leaves), *[policy.state for policy in padded])
         return population, agents if on_host(self.run.env) else jax.device_put(agents, population.seeds.sharding)
 
-    def probabilities(self, *, greedy: bool = True) -> np.ndarray:
-        """Each seed's policy as a table of action probabilities, where states are discrete: `[seeds, S, A]`."""
-        space = self.policies[0].spec.observation_space
-        if not isinstance(space, Discrete):
-            raise InputError(f"A policy is a table only where observations are discrete, but these are {space}.")
+    def probabilities(
+        self, *, deterministic: bool = True, process: MOMDP | Sequence[MOMDP] | None = None
+    ) -> np.ndarray:
+        """Each seed's policy as a table of action probabilities, where observations are discrete: `[seeds, S, A]`.
 
-        def table(algorithm: Any, agent: Any) -> Any:
-            return jax.vmap(functools.partial(algorithm.probabilities, agent, greedy=greedy))(jnp.arange(space.n))
-
-        population, agents = self.on_devices()
-        found = np.asarray(jax.vmap(table)(population.algorithms, agents), float)[: len(self)]
-        return found / found.sum(axis=-1, keepdims=True)
+        Args:
+            deterministic: the greedy policy, which may still be indifferent between actions that are equally good.
+            process: the process, or each seed's. A mixture is a table only with regard to it: that of the policy with
+                the same discounted returns (`exact.stationary`).
+        """
+        components = [policy.components() for policy in self.policies]
+        tables = _tables([[each for _, each in of_seed] for of_seed in components], deterministic)
+        if max(map(len, components)) == 1:
+            return tables[:, 0]
+        if process is None:
+            raise InputError(
+                "The policy is a mixture, one of several policies for each episode, which is no table; give the "
+                "process, as in probabilities(process=momdp), for the policy with the same returns in it."
+            )
+        weights = [[weight for weight, _ in of_seed] for of_seed in components]
+        each = self._each(process)
+        return np.stack(
+            [
+                exact.stationary(one, own, table[: len(own)])
+                for one, own, table in zip(each, weights, tables, strict=True)
+            ]
+        )
 
     def evaluate(
         self, episodes: int = 100, *, gamma: float | tuple[float, ...] = 1.0, deterministic: bool = True
     ) -> Evaluation:
-        """Play fresh episodes with every seed's policy."""
+        """Play fresh episodes with every seed's policy; `deterministic` is the greedy one, as in `Policy.predict`."""
         population, agents = self.on_devices()
         if on_host(self.run.env):
             return evaluation.evaluate_on_host(
@@ -80,11 +102,16 @@ class Result:
 
     def gaps(self, process: MOMDP | Sequence[MOMDP], tolerance: Any = 0.0) -> list[lex.Gap]:
         """Each seed's exact distance to the lexicographic optimum of the process (or of its own)."""
-        each = [process] * len(self) if isinstance(process, MOMDP) else list(process)
+        each, tables = self._each(process), self.probabilities(process=process)
+        return [exact.gap(one, table, self.run.order, tolerance) for one, table in zip(each, tables, strict=True)]
+
+    def _each(self, process: MOMDP | Sequence[MOMDP]) -> Sequence[MOMDP]:
+        each = [process] * len(self) if isinstance(process, MOMDP) else process
+        if not isinstance(each, Sequence) or not all(isinstance(one, MOMDP) for one in each):
+            raise InputError(f"A {type(process).__name__} is not a MOMDP; give one, or one for each seed.")
         if len(each) != len(self):
             raise InputError(f"{len(each)} processes were given for {len(self)} seeds; give one, or one each.")
-        tables = self.probabilities()
-        return [exact.gap(one, table, self.run.order, tolerance) for one, table in zip(each, tables, strict=True)]
+        return each
 
     def table(self) -> list[dict[str, Any]]:
         """The learning curves, tidy: one row for each seed, point, metric and objective."""
@@ -101,7 +128,7 @@ class Result:
         """The learning curves: a notebook shows them, `.save("curves.svg")` writes them, `.figure` is matplotlib's."""
         from lexrl.report import learning_curves  # matplotlib takes its time to import
 
-        names = [str(objective) for objective in objectives(self.run.order)]
+        names = [str(objective) for objective in directions(self.run.order)]
         return learning_curves.draw(
             self.steps, self.metrics["episode_return"], names, self.run.title if title is None else title
         )
@@ -114,7 +141,8 @@ class Result:
         lines = [f"{self.run} in {self.seconds:.1f} s"]
         for name, shown in self._returns():
             lines.append(f"  {name} per episode in training: {shown}")
-        return "\n".join(lines + [f"  {sentence}" for sentence in self.faults.values()])
+        known = list(self.faults.values()) if self.verdict is None else str(self.verdict).splitlines()
+        return "\n".join(lines + [f"  {line}" for line in known])
 
     def _repr_html_(self) -> str:
         """For notebooks."""
@@ -123,9 +151,10 @@ class Result:
             for name, shown in self._returns()
         )
         faults = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.faults.values())
+        verdict = "" if self.verdict is None else f"<pre>{html.escape(str(self.verdict))}</pre>"
         return (
             f"<p><b>{html.escape(str(self.run))}</b> in {self.seconds:.1f} s</p>"
-            f"<table><tr><th></th><th>per episode in training</th></tr>{rows}</table>{faults}"
+            f"<table><tr><th></th><th>per episode in training</th></tr>{rows}</table>{faults}{verdict}"
         )
 
     def _returns(self) -> list[tuple[str, str]]:
@@ -136,3 +165,22 @@ class Result:
             text = f"{known.mean():.4g} (seeds: {known.min():.4g} to {known.max():.4g})" if len(known) else "no episode"
             shown.append((objective.name, text))
         return shown
+
+
+def _tables(policies: Sequence[Sequence[Policy]], deterministic: bool) -> np.ndarray:
+    """Action probabilities `[seeds, policies, S, A]`; a seed with fewer policies than another repeats its first."""
+    space = policies[0][0].spec.observation_space
+    if not isinstance(space, Discrete):
+        raise InputError(f"A policy is a table only where observations are discrete, but these are {space}.")
+
+    def table(algorithm: Any, agent: Any) -> Any:
+        of_agent = functools.partial(algorithm.probabilities, agent, greedy=deterministic)
+        return jax.vmap(of_agent)(jnp.arange(space.n))
+
+    padded = [(*each, *[each[0]] * (max(map(len, policies)) - len(each))) for each in policies]
+    found = []
+    for column in zip(*padded, strict=True):
+        pairs = [(as_numbers(policy.algorithm), policy.state) for policy in column]
+        found.append(jax.vmap(table)(*jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)))
+    tables = np.stack([np.asarray(each, float) for each in found], axis=1)
+    return tables / tables.sum(axis=-1, keepdims=True)

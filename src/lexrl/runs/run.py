@@ -1,30 +1,34 @@
 """A run is a value: which algorithm, which environment, which order, how long, which seeds."""
 
 import dataclasses
-from collections.abc import Sequence
+import numbers
+import reprlib
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from lexrl import backend, catalog, presets, units
-from lexrl.envs import checker
+from lexrl.algorithms.validation import require_types
+from lexrl.envs.checker import check_env
 from lexrl.envs.cost_aware import CostAwareObservation
-from lexrl.envs.factory import env_name
+from lexrl.envs.cost_aware_batched import CostAwareBatch
+from lexrl.envs.factory import EnvKwargs, env_name, resolve
 from lexrl.envs.per_seed import PerSeed
-from lexrl.errors import InputError
+from lexrl.errors import InputError, require_whole
 from lexrl.loops import keys
 from lexrl.loops.compiled import check_length
 from lexrl.loops.evaluation import check_episodes
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population, make_population, members
-from lexrl.order import Order, as_order
-from lexrl.runs import targets
-from lexrl.runs.targets import EnvKwargs
-from lexrl.types import Algorithm, CostAware, HasReplay, HasTolerance
+from lexrl.order import Objective, Order, as_order
+from lexrl.types import Algorithm, CostAware, HasLimits, HasReplay, HasTolerance, Spec
 
-TOTAL_TIMESTEPS, NUM_SEEDS = 1_000_000, 10
+MAX_SEEDS = 100_000
+TOTAL_TIMESTEPS, NUM_SEEDS, VERIFY_EPISODES = 1_000_000, 10, 2_000
 """Unless a preset or the user says otherwise."""
 DEFAULT = "default"
 """In the place of a preset's name: the algorithm's own defaults."""
@@ -47,6 +51,8 @@ class Run:
     """Points on the learning curve; they do not change what is learned."""
     eval_episodes: int = 100
     """Fresh episodes that each policy is evaluated on when the run is finished and kept in a folder."""
+    verify_episodes: int = 0
+    """At most so many episodes of each policy decide whether the priority was kept; 0: there is no verdict."""
     name: str = ""
     """What the algorithm is called: its name in the catalog, else its class."""
     env_id: str = ""
@@ -82,6 +88,11 @@ class Run:
         )
 
 
+def directions(order: Order) -> tuple[Objective, ...]:
+    """The objectives of an order without their tolerances."""
+    return tuple(objective._replace(tolerance=None) for objective in order.objectives)
+
+
 def plan(
     algorithm: Algorithm | Sequence[Algorithm] | str,
     env: Any,
@@ -108,11 +119,11 @@ def plan(
         return make_run(
             entry.make(), env, order, seeds, total_timesteps, num_log_points, env_kwargs=env_kwargs, **about
         )
-    found = found if total_timesteps is None else found.over(whole_steps(total_timesteps))
-    if env_kwargs is None or not isinstance(env_kwargs, Sequence):
+    if env_kwargs is None or isinstance(env_kwargs, Mapping):
         env_kwargs = {**found.env_kwargs, **(env_kwargs or {})}
     return make_run(
-        found.algorithm, env, order or found.order, seeds, found.total_timesteps, num_log_points,
+        found.algorithm, env, order or found.order, seeds,
+        found.total_timesteps if total_timesteps is None else total_timesteps, num_log_points,
         env_kwargs=env_kwargs, **about,
     )  # fmt: skip
 
@@ -139,26 +150,38 @@ def make_run(
     backend.ensure_configured()
     total = TOTAL_TIMESTEPS if total_timesteps is None else whole_steps(total_timesteps)
     check_length(total, num_log_points)
-    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not all(seed == int(seed) for seed in chosen):
-        raise InputError(f"The seeds {list(chosen)} must be whole numbers.")
-    target = targets.resolve(env, env_kwargs)
+    chosen = as_seeds(seeds)
+    target = resolve(env, env_kwargs)
     several = isinstance(algorithm, Sequence)
+    for member in algorithm if several else [algorithm]:
+        require_algorithm(member)
     placed = observe_costs(algorithm, target.env)
     one = placed.one(0) if isinstance(placed, PerSeed) else placed
     found = as_order(order, one.spec.signals)
     members(algorithm, placed, chosen)
     each = [fit(member, found, total) for member in (algorithm if several else [algorithm])]
     if not on_host(one):
-        checker.check_env(one)
+        check_env(one)
     for member in each:
-        jax.eval_shape(partial(member.init, found.spec(one.spec)), keys.stream(0, Purpose.INIT))
+        _try_init(member, found.spec(one.spec))
     run = Run(
         each if several else each[0], placed, found, tuple(map(int, chosen)), total, num_log_points,
         env_id=target.env_id, env_kwargs=target.kwargs, **about,
     )  # fmt: skip
     check_episodes(run.eval_episodes)
+    require_whole(0, verify_episodes=run.verify_episodes)
     return run if run.name else dataclasses.replace(run, name=_name(each[0]))
+
+
+def _try_init(algorithm: Any, spec: Spec) -> None:
+    """Raise an error if an algorithm cannot begin; nothing is allocated."""
+    try:
+        jax.eval_shape(partial(algorithm.init, spec), keys.stream(0, Purpose.INIT))
+    except InputError:
+        raise
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise InputError(f"{_name(algorithm)} cannot begin with these settings ({why}).") from error
 
 
 def fit(algorithm: Any, order: Order, total_timesteps: int) -> Any:
@@ -176,7 +199,23 @@ def fit(algorithm: Any, order: Order, total_timesteps: int) -> Any:
         return dataclasses.replace(settings, buffer_size=min(part.buffer_size, needed))
 
     trimmed = jax.tree.map(trim, algorithm, is_leaf=lambda part: isinstance(part, HasReplay))
-    return with_tolerances(units.resolve(trimmed, total_timesteps), order)
+    return with_limits(with_tolerances(units.resolve(trimmed, total_timesteps), order), order)
+
+
+def with_limits(algorithm: Any, order: Order) -> Any:
+    """The algorithm with the limits that the order states; an error where it cannot honor them."""
+    if not order.limited:
+        return algorithm
+    if isinstance(algorithm, HasLimits):
+        return eqx.tree_at(
+            lambda one: one.limits, algorithm, tuple(order.limits().tolist()), is_leaf=lambda leaf: leaf is None
+        )
+    able = [name for name, entry in catalog.ALGORITHMS.items() if isinstance(entry.make(), HasLimits)]
+    instead = f"{', '.join(able)} can, and so" if able else "instead"
+    raise InputError(
+        f"{_name(algorithm)} cannot honor the limit in '{order}', because a limit is about the return of a whole "
+        f"policy; {instead} does `lexrl solve --tolerance policy` on finite environments."
+    )
 
 
 def with_tolerances(algorithm: Any, order: Order) -> Any:
@@ -192,8 +231,10 @@ def observe_costs(algorithm: Any, env: Any) -> Any:
     """The environment, extended by the accumulated costs for an algorithm that must observe them."""
     one = algorithm[0] if isinstance(algorithm, Sequence) and algorithm else algorithm
     inner = env.one(0) if isinstance(env, PerSeed) else env
-    if not isinstance(one, CostAware) or isinstance(inner, CostAwareObservation):
+    if not isinstance(one, CostAware) or isinstance(inner, CostAwareObservation | CostAwareBatch):
         return env
+    if on_host(inner):
+        return CostAwareBatch.wrap(inner, one.remembers)
     shown = CostAwareObservation.wrap(inner, one.remembers)
     return PerSeed(dataclasses.replace(shown, env=env.stacked), env.count) if isinstance(env, PerSeed) else shown
 
@@ -205,11 +246,32 @@ def on_host(env: Any) -> bool:
 
 def whole_steps(total_timesteps: float | int) -> int:
     """A number of steps, checked."""
-    if not (1 <= total_timesteps < 2**31 and total_timesteps == int(total_timesteps)):
-        raise InputError(
-            f"total_timesteps is {total_timesteps:g}; give a whole number from 1 to {2**31 - 1:,}, such as 1e6."
-        )
+    number = isinstance(total_timesteps, numbers.Real)
+    shown = f"{total_timesteps:g}" if isinstance(total_timesteps, float) else reprlib.repr(total_timesteps)
+    if not (number and 1 <= total_timesteps < 2**31 and total_timesteps == int(total_timesteps)):
+        raise InputError(f"total_timesteps is {shown}; give a whole number from 1 to {2**31 - 1:,}, such as 1e6.")
     return int(total_timesteps)
+
+
+def as_seeds(seeds: Any) -> tuple[int, ...]:
+    """Seeds 0, 1, ... if a number of them is given, else those that are given."""
+    if isinstance(seeds, numbers.Integral):
+        require_whole(0, MAX_SEEDS, **{"The number of seeds": seeds})
+        return tuple(range(int(seeds)))
+    if not isinstance(seeds, Sequence | np.ndarray) or isinstance(seeds, str):
+        raise InputError(f"The seeds are {reprlib.repr(seeds)}; say how many, as in 10, or which, as in [3, 7, 11].")
+    if not all(isinstance(seed, numbers.Integral) or (isinstance(seed, float) and seed.is_integer()) for seed in seeds):
+        raise InputError(f"The seeds {reprlib.repr(list(seeds))} must be whole numbers.")
+    return tuple(map(int, seeds))
+
+
+def require_algorithm(given: Any) -> None:
+    """Refuse what is not an algorithm, or has settings of a wrong type."""
+    if isinstance(given, type) or not isinstance(given, Algorithm):
+        what = f"The class {given.__name__}" if isinstance(given, type) else f"A {type(given).__name__}"
+        raise InputError(f"{what} is not an algorithm; give a name, as in 'lppo', or an instance, as in lexrl.LPPO().")
+    if dataclasses.is_dataclass(given):
+        require_types(given)
 
 
 def _name(algorithm: Any) -> str:

@@ -5,14 +5,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lexrl import store
+from lexrl import memory, store
+from lexrl.envs.factory import EnvKwargs
+from lexrl.errors import as_path
 from lexrl.order import Order
-from lexrl.runs import observers, record
+from lexrl.runs import continuing, footprint, logs, observers, record
 from lexrl.runs.observers import Observer
 from lexrl.runs.pipeline import execute, last
 from lexrl.runs.result import Result
-from lexrl.runs.run import NUM_SEEDS, Run, Settings, plan
-from lexrl.runs.targets import EnvKwargs
+from lexrl.runs.run import NUM_SEEDS, VERIFY_EPISODES, Run, Settings, plan
 from lexrl.types import Algorithm
 
 
@@ -28,9 +29,11 @@ def train(
     preset: Settings = "tuned",
     out: str | pathlib.Path | None = None,
     eval_episodes: int = 100,
+    verify_episodes: int | None = None,
     log: Sequence[str] = (),
     progress: bool | None = None,
     callback: Callable[[Result], object] | None = None,
+    force: bool = False,
 ) -> Result:
     """Train one agent for each seed, all of them at once.
 
@@ -47,16 +50,22 @@ def train(
         preset: which settings a name stands for: `"tuned"`, `"paper"`, or `"none"` for the defaults.
         out: a folder for curves, policies and checkpoints; `lexrl.resume(folder)` continues a run that was stopped.
         eval_episodes: fresh episodes to evaluate each policy on at the end, if there is a folder.
+        verify_episodes: at most so many episodes of each policy, by default 2,000, decide whether the priority was kept
+            (`result.verdict`), in at most ten seconds or a tenth of the training time; 0: no verdict.
         log: also write logs into the folder, for `"tensorboard"` or `"wandb"`.
         progress: show the progress; by default only in a notebook.
         callback: called with the result so far after every chunk.
+        force: train although it does not seem to fit into memory.
     """
-    run = algorithm if isinstance(algorithm, Run) else plan(
-        algorithm, env, order, seeds, total_timesteps, num_log_points,
-        env_kwargs=env_kwargs, preset=preset, eval_episodes=eval_episodes, log=tuple(log),
-    )  # fmt: skip
-    plugged = _show(progress) + ([] if callback is None else [observers.callback(callback)])
-    return last(execute(run, None if out is None else store.new_folder(pathlib.Path(out)), plugged))
+    with memory.unlimited(force):
+        run = algorithm if isinstance(algorithm, Run) else plan(
+            algorithm, env, order, seeds, total_timesteps, num_log_points,
+            env_kwargs=env_kwargs, preset=preset, eval_episodes=eval_episodes,
+            verify_episodes=VERIFY_EPISODES if verify_episodes is None else verify_episodes, log=logs.as_kinds(log),
+        )  # fmt: skip
+        footprint.require(run)
+        plugged = _show(progress) + ([] if callback is None else [observers.callback(callback)])
+        return last(execute(run, None if out is None else store.new_folder(as_path(out)), plugged))
 
 
 def stream(
@@ -78,12 +87,23 @@ def stream(
 
 
 def resume(
-    folder: str | pathlib.Path, *, env: Any = None, algorithm: Any = None, progress: bool | None = None
+    folder: str | pathlib.Path,
+    *,
+    env: Any = None,
+    algorithm: Any = None,
+    steps: float | int | None = None,
+    progress: bool | None = None,
 ) -> Result:
-    """Continue a run that was stopped, to its end. What is not in the catalog must be given again."""
-    folder = pathlib.Path(folder)
+    """Continue a run that was stopped, to its end. What is not in the catalog must be given again.
+
+    With `steps`, a finished run is trained further, by that many environment steps of each seed. Schedules have the
+    lengths they had: what fell over the run stays at its last value, and algorithms with stages extend the last one.
+    """
+    folder = as_path(folder)
     run = record.read(folder, env, algorithm)
-    if store.is_finished(folder):
+    if steps is not None:
+        run = continuing.extend(folder, steps, env, algorithm)
+    elif store.is_finished(folder):
         return record.load(folder, env=env, algorithm=algorithm)
     return last(execute(run, folder, _show(progress)))
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from lexrl.envs import FiniteEnv
+from lexrl.envs.finite import FiniteEnv
 from lexrl.momdp import MOMDP
 from lexrl.types import Discrete
 
@@ -48,7 +48,7 @@ def finite(env: Any, process: MOMDP | None) -> Condition:
     """Are states and actions finite?"""
     text = "states and actions are finite"
     if process is not None:
-        return Condition(text, "holds", f"{process.n_states} states, {process.n_actions} actions")
+        return Condition(text, "holds", f"{process.num_states} states, {process.num_actions} actions")
     finite = isinstance(env.spec.observation_space, Discrete) and isinstance(env.spec.action_space, Discrete)
     return Condition(text, "holds" if finite else "fails", f"{env.spec.observation_space}, {env.spec.action_space}")
 

@@ -17,7 +17,7 @@ from lexrl.types import Discrete
 
 
 def of_la2c(algorithm: AnyLA2C, env: Any, order: Order) -> tuple[Guarantee, ...]:
-    """Theorem 3 and Corollary 1, for LA2C and its variants."""
+    """Theorem 3 and Corollary 1, for the paper's LA2C and its variants."""
     case = policies.case_of(algorithm, env, order)
     own = (
         finite(case.env, case.process),
@@ -43,8 +43,8 @@ def _irreducible(case: Case) -> Condition:
     text = "for every policy, each state leads to each"
     if case.process is None:
         return Condition(text, "unknown", "the process is not known")
-    n, process = case.process.n_states, case.process
-    steps, _ = process.chain(np.full((n, process.n_actions), 1 / process.n_actions))
+    n, process = case.process.num_states, case.process
+    steps, _ = process.chain(np.full((n, process.num_actions), 1 / process.num_actions))
     ends, begins = sp.csr_array(process.terminal[:, None] * 1.0), sp.csr_array((process.initial > 0)[None, :] * 1.0)
     graph = sp.csr_array(sp.block_array([[steps, ends], [begins, None]]))
     graph.eliminate_zeros()

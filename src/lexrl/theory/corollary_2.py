@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lexrl.algorithms import LPPOQCritic
+from lexrl.algorithms.q_critic import LPPOQCritic
 from lexrl.order import Order
 from lexrl.theory import policies
 from lexrl.theory.conditions import Condition, Guarantee, Verdict, bounded, none_of
@@ -13,7 +13,7 @@ from lexrl.types import Discrete
 
 
 def of_lppo(algorithm: AnyLPPO, env: Any, order: Order) -> tuple[Guarantee, ...]:
-    """Theorem 3 and Corollary 2, for LPPO and its variants."""
+    """Theorem 3 and Corollary 2, for the paper's LPPO and its variants."""
     case = policies.case_of(algorithm, env, order)
     activation = algorithm.networks.activation
     q_critic: Verdict = "holds" if isinstance(algorithm, LPPOQCritic) else "fails"

@@ -8,23 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexrl.algorithms import (
-    LA2C,
-    LPPO,
-    LA2CAverageReward,
-    LA2CSecondOrder,
-    LPPOAverageReward,
-    LPPOQCritic,
-    LPPOSecondOrder,
-    validation,
-)
+from lexrl.algorithms import validation
+from lexrl.algorithms.average_reward import LA2CAverageReward, LPPOAverageReward
+from lexrl.algorithms.paper_la2c import PaperLA2C
+from lexrl.algorithms.paper_lppo import PaperLPPO
+from lexrl.algorithms.q_critic import LPPOQCritic
+from lexrl.algorithms.second_order import LA2CSecondOrder, LPPOSecondOrder
 from lexrl.momdp import MOMDP
 from lexrl.order import Order
 from lexrl.theory.conditions import Condition, Guarantee, weakest
 from lexrl.types import Box, Discrete, HasModel
 
-AnyLA2C = LA2C | LA2CSecondOrder | LA2CAverageReward
-AnyLPPO = LPPO | LPPOSecondOrder | LPPOAverageReward | LPPOQCritic
+AnyLA2C = PaperLA2C | LA2CSecondOrder | LA2CAverageReward
+AnyLPPO = PaperLPPO | LPPOSecondOrder | LPPOAverageReward | LPPOQCritic
 
 
 class Case(NamedTuple):
@@ -65,7 +61,7 @@ class Case(NamedTuple):
 def case_of(algorithm: AnyLA2C | AnyLPPO, env: Any, order: Order) -> Case:
     """The case, with the process behind the environment where it is known; settings that do not fit are refused."""
     if isinstance(env, MOMDP):
-        spaces = Discrete(env.n_states), Discrete(env.n_actions)
+        spaces = Discrete(env.num_states), Discrete(env.num_actions)
         case = Case(algorithm, env, *spaces, env.ordered(order), order)
     else:
         # No condition is about the gamma of the process.
@@ -100,7 +96,7 @@ def smooth_policy(case: Case) -> Condition:
 
 
 def smooth(text: str, hidden: tuple[int, ...], activation: str) -> Condition:
-    """Is a network as smooth as that?"""
+    """Is a network with these layers smooth?"""
     if not hidden:
         return Condition(text, "holds", "no hidden layers")
     if activation == "relu":

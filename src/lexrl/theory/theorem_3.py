@@ -7,7 +7,8 @@ import math
 from typing import NamedTuple
 
 from lexrl import tolerance as tol
-from lexrl.algorithms import LA2CSecondOrder, LPPOQCritic, LPPOSecondOrder
+from lexrl.algorithms.q_critic import LPPOQCritic
+from lexrl.algorithms.second_order import LA2CSecondOrder, LPPOSecondOrder
 from lexrl.optimizers import optimizer_name
 from lexrl.theory.conditions import Condition, Verdict, bounded, none_of, weakest
 from lexrl.theory.policies import AnyLA2C, AnyLPPO, Case, smooth, smooth_policy
@@ -120,7 +121,7 @@ def _plain_steps(case: Case) -> Condition:
         "advantages are normalized": algorithm.normalize_advantage,
         f"there is an entropy bonus, {algorithm.ent_coef}": not algorithm.ent_coef.vanishes(),
         "the clipped objective of a sum is not the sum of clipped ones": clipped,
-        "one objective moves the policy at a time (sequential)": algorithm.stages.sequential,
+        "one objective moves the policy at a time (sequential)": algorithm.convergence.sequential,
         "terms of second order are added": isinstance(algorithm, LA2CSecondOrder | LPPOSecondOrder),
     }
     return none_of("steps are plain, along the gradient of sum_i c_i K_i", others, "sgd, nothing added")
@@ -138,5 +139,5 @@ def _plain_multipliers(case: Case) -> Condition:
             text, "unknown", f"no multiplier rises above {multipliers.max_multiplier:g}, and a higher one may be needed"
         )
     return Condition(
-        text, "holds", f"eta counts per {case.algorithm.stages.stats_window_size:g} episodes, no upper bound"
+        text, "holds", f"eta counts per {case.algorithm.convergence.stats_window_size:g} episodes, no upper bound"
     )

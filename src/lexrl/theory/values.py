@@ -7,7 +7,13 @@ import numpy as np
 
 from lexrl import exact, lex
 from lexrl import tolerance as tol
-from lexrl.algorithms import LDQN, TABULAR, DoubleQLearning, EpsilonGreedy, QLearning, validation
+from lexrl.algorithms import validation
+from lexrl.algorithms.double_q import DoubleQLearning
+from lexrl.algorithms.expected_sarsa import ExpectedSarsa
+from lexrl.algorithms.exploration import EpsilonGreedy, Softmax
+from lexrl.algorithms.ldqn import LDQN
+from lexrl.algorithms.q_learning import QLearning
+from lexrl.algorithms.sarsa import Sarsa
 from lexrl.momdp import MOMDP
 from lexrl.optimizers import optimizer_name
 from lexrl.order import Order
@@ -15,13 +21,15 @@ from lexrl.schedules import Power, Schedule
 from lexrl.theory.conditions import Condition, Guarantee, Verdict, bounded, finite
 from lexrl.types import Discrete, HasModel
 
+Tabular = QLearning | Sarsa | ExpectedSarsa | DoubleQLearning
+
 _PROMISE = "the policy converges to a lexicographically optimal one"
 _GREEDY = "exploration becomes greedy"
 _FAR = 10**9
 """Where the limit of a tolerance in time is read off."""
 
 
-def guarantees(algorithm: TABULAR, env: Any, order: Order) -> tuple[Guarantee, ...]:
+def guarantees(algorithm: Tabular, env: Any, order: Order) -> tuple[Guarantee, ...]:
     """Theorem 1 or 2, and Proposition 1, for a tabular algorithm."""
     given = order.tolerances(algorithm.tolerance)
     process = _process(env, algorithm, order)
@@ -35,7 +43,7 @@ def guarantees(algorithm: TABULAR, env: Any, order: Order) -> tuple[Guarantee, .
 
 def of_network(algorithm: LDQN, env: Any, order: Order) -> tuple[Guarantee, ...]:
     """Theorem 1 for a Q-network: it is about tables, each entry of which is updated separately."""
-    seen = Discrete(env.n_states) if isinstance(env, MOMDP) else env.spec.observation_space
+    seen = Discrete(env.num_states) if isinstance(env, MOMDP) else env.spec.observation_space
     parts = [
         *network_parts(algorithm),
         *([] if isinstance(seen, Discrete) else [f"observations in {seen}"]),
@@ -47,11 +55,8 @@ def of_network(algorithm: LDQN, env: Any, order: Order) -> tuple[Guarantee, ...]
         "the Huber loss",
         *([] if algorithm.optimizer == "sgd" else [optimizer_name(algorithm.optimizer)]),
         *([f"gradients clipped to norm {algorithm.max_grad_norm:g}"] if algorithm.max_grad_norm > 0 else []),
-        *(
-            [f"a target network renewed every {algorithm.target_update_interval} steps"]
-            if algorithm.target_update_interval
-            else []
-        ),
+        *([f"cross targets of {algorithm.num_members} members"] if algorithm.num_members > 1 else []),
+        *(["target networks"] if algorithm.target_update_interval else []),
     ]
     steps = Condition("updates are Q-learning's, of each transition as it comes", "fails", f"here: {', '.join(others)}")
     greedy: Verdict = "holds" if algorithm.epsilon.vanishes() else "fails"
@@ -67,17 +72,19 @@ def network_parts(algorithm: LDQN) -> list[str]:
     return hidden + (["biases"] if algorithm.use_bias else [])
 
 
-def _convergence(algorithm: TABULAR, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+def _convergence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
     name = "Theorem 2 (Double Q-learning)" if isinstance(algorithm, DoubleQLearning) else "Theorem 1"
-    own = [_below_gap("tau_B", given, process)]
+    own = [_below_gap("tau_B", algorithm, given, process)]
     if not isinstance(algorithm, QLearning | DoubleQLearning):
-        own.append(_supports_itself(given, process))
+        own.append(_supports_itself(algorithm, given, process))
     elif algorithm.update_tolerance is not None:
-        own.append(_below_gap("tau_Q", algorithm.update_tolerance, process))
+        own.append(_below_gap("tau_Q", algorithm, algorithm.update_tolerance, process))
+    if algorithm.guard is not None:
+        own.append(Condition("the tolerance converges", "unknown", "the guard scales it by the returns it measures"))
     return Guarantee(name, _PROMISE, (*common, _greedy_in_the_limit(algorithm), *own))
 
 
-def _proposition(algorithm: TABULAR, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
     covered = not isinstance(algorithm, DoubleQLearning) and (
         not isinstance(algorithm, QLearning) or isinstance(algorithm.exploration, EpsilonGreedy)
     )
@@ -86,10 +93,10 @@ def _proposition(algorithm: TABULAR, process: MOMDP | None, given: tol.Tolerance
         "holds" if covered else "fails",
         f"{type(algorithm).__name__}, {type(algorithm.exploration).__name__}",
     )
-    taus = None if process is None else _limits(given, process)
-    if process is None or taus is None or (process.gamma == 1).any():
+    if process is None or (process.gamma == 1).any():
         promise = "J_i falls short of the optimum by at most tau_i / (1 - gamma_i), for the first two objectives"
     else:
+        taus = _limits(given, process) + _resolutions(algorithm, process)
         bounds = [
             f"{name} by at most {taus[i] / (1 - process.gamma[i]):.4g}" for i, name in enumerate(process.signals[:2])
         ]
@@ -98,7 +105,7 @@ def _proposition(algorithm: TABULAR, process: MOMDP | None, given: tol.Tolerance
     return Guarantee("Proposition 1", promise, (*common, _greedy_in_the_limit(algorithm), rule, order))
 
 
-def _process(env: Any, algorithm: TABULAR, order: Order) -> MOMDP | None:
+def _process(env: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
     if isinstance(env, MOMDP):
         return env.ordered(order)
     if not isinstance(env, HasModel) or not isinstance(env.spec.observation_space, Discrete):
@@ -120,11 +127,11 @@ def _discounts(process: MOMDP | None) -> Condition:
     return Condition(text, "holds", "gamma is 1, and every policy ends")
 
 
-def _rates(algorithm: TABULAR, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
-    alpha = _robbins_monro(algorithm.alpha)
+def _rates(algorithm: Tabular, process: MOMDP | None, length: int | None) -> tuple[Condition, Condition]:
+    alpha = _robbins_monro(algorithm.alpha if algorithm.min_alpha.vanishes() else algorithm.min_alpha)
     text = "every action is tried forever in every state"
     rate = _exploration(algorithm)
-    if not isinstance(algorithm.exploration, EpsilonGreedy):
+    if isinstance(algorithm.exploration, Softmax):
         return alpha, Condition(text, "unknown", f"softmax with temperature {rate} explores as values allow")
     if not _sum_diverges(rate):
         return alpha, Condition(text, "fails", f"the sum of epsilon = {rate} converges")
@@ -142,19 +149,34 @@ def _robbins_monro(alpha: Schedule) -> Condition:
     return Condition(text, "holds" if alpha.robbins_monro() else "fails", f"alpha is {alpha}")
 
 
-def _greedy_in_the_limit(algorithm: TABULAR) -> Condition:
+def _greedy_in_the_limit(algorithm: Tabular) -> Condition:
     rate = _exploration(algorithm)
-    name = "epsilon" if isinstance(algorithm.exploration, EpsilonGreedy) else "the temperature"
+    name = "the temperature" if isinstance(algorithm.exploration, Softmax) else "epsilon"
     verdict: Verdict = "holds" if rate.vanishes() else "fails"
     return Condition(_GREEDY, verdict, f"{name} is {rate}")
 
 
-def _below_gap(name: str, tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
-    text = f"0 < {name} < the smallest gap between actions that differ"
-    return _against(text, tolerances, process, _gaps, "no gap", "fails")
+def _below_gap(name: str, algorithm: Tabular, tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
+    """Evidence vanishes up to its resolution: the variance of every estimate goes to 0 with the learning rate, so the
+    tolerance converges to tau + resolution x span. The span is at most what any policy can earn."""
+    if algorithm.evidence is None:
+        text, otherwise = f"0 < {name} < the smallest gap between actions that differ", "fails"
+    else:
+        text, otherwise = f"{name} and what evidence leaves in the end < the smallest gap", "unknown"
+    return _against(text, algorithm, tolerances, process, _gaps, "no gap", otherwise)
 
 
-def _supports_itself(tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
+def _resolutions(algorithm: Tabular, process: MOMDP) -> np.ndarray:
+    """What evidence adds to each tolerance in the end, at most."""
+    if algorithm.evidence is None:
+        return np.zeros(process.num_objectives)
+    paid = process.rewards[:, ~process.terminal]
+    width = paid.max(axis=(1, 2)) - paid.min(axis=(1, 2))
+    reach = np.array([exact.reach(process, i) for i in range(process.num_objectives)])
+    return algorithm.evidence.resolution * width * reach
+
+
+def _supports_itself(algorithm: Tabular, tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
     """The theorem's own bound on tau is not enough for rules that evaluate the policy they follow.
 
     A policy can support itself: under its own values its actions are within tau of the best, though they are not under
@@ -165,25 +187,24 @@ def _supports_itself(tolerances: tol.Tolerances, process: MOMDP | None) -> Condi
     text = "no wrong policy can support itself (on-policy rules need tau_B < gap / horizon)"
 
     def bounds(process: MOMDP) -> np.ndarray:
-        return _gaps(process) / np.array([exact.reach(process, i) for i in range(process.n_objectives)])
+        return _gaps(process) / np.array([exact.reach(process, i) for i in range(process.num_objectives)])
 
-    return _against(text, tolerances, process, bounds, "no bound", "unknown")
+    return _against(text, algorithm, tolerances, process, bounds, "no bound", "unknown")
 
 
 def _against(
     text: str,
+    algorithm: Tabular,
     tolerances: tol.Tolerances,
     process: MOMDP | None,
     bounds: Callable[[MOMDP], np.ndarray],
     unbounded: str,
     otherwise: Verdict,
 ) -> Condition:
-    """Hold each objective's tolerance against a bound; `otherwise` is the verdict where one is not below it."""
+    """Compare each objective's tolerance with a bound; `otherwise` is the verdict where one is not below it."""
     if process is None:
         return Condition(text, "unknown", "the action values are not known")
-    taus = _limits(tolerances, process)
-    if taus is None:
-        return Condition(text, "unknown", "the tolerance follows the algorithm's estimates")
+    taus = _limits(tolerances, process) + _resolutions(algorithm, process)
     each = list(zip(process.signals, taus, bounds(process), strict=True))
     shown = [f"{one}: {tau:.3g} against {unbounded if np.isinf(bound) else f'{bound:.3g}'}" for one, tau, bound in each]
     holds = all(0 < tau < bound for _, tau, bound in each)
@@ -194,15 +215,13 @@ def _gaps(process: MOMDP) -> np.ndarray:
     return exact.action_gaps(exact.solve(process, _all_max(process))).deciding
 
 
-def _update_tolerance_smaller(algorithm: TABULAR, given: tol.Tolerances, process: MOMDP | None) -> Condition:
+def _update_tolerance_smaller(algorithm: Tabular, given: tol.Tolerances, process: MOMDP | None) -> Condition:
     text = "tau_Q <= tau_B in the end"
     if not isinstance(algorithm, QLearning | DoubleQLearning) or algorithm.update_tolerance is None:
         return Condition(text, "holds", "they are the same")
     if process is None:
         return Condition(text, "unknown", "the action values are not known")
     behavior, update = _limits(given, process), _limits(algorithm.update_tolerance, process)
-    if behavior is None or update is None:
-        return Condition(text, "unknown", "a tolerance follows the algorithm's estimates")
     shown = "; ".join(f"{a:.3g} against {b:.3g}" for a, b in zip(update, behavior, strict=True))
     return Condition(text, "holds" if (update <= behavior).all() else "fails", shown)
 
@@ -212,18 +231,16 @@ class _Late(tol.Tolerance):
 
     base: tol.Tolerance
 
-    def __call__(self, values: Any, allowed: Any, best: Any, time: Any, spread: Any) -> Any:
-        return self.base(values, allowed, best, _FAR, spread)
+    def __call__(self, values: Any, allowed: Any, best: Any, time: Any) -> Any:
+        return self.base(values, allowed, best, _FAR)
 
 
-def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
-    """The largest tolerance over all states, per objective, as time goes on; None if it depends on what is learned."""
-    if tol.needs_spread(tolerances):
-        return None
-    each = tolerances if isinstance(tolerances, tuple) else (tolerances,) * process.n_objectives
+def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray:
+    """The largest tolerance over all states, per objective, as time goes on."""
+    each = tolerances if isinstance(tolerances, tuple) else (tolerances,) * process.num_objectives
     late = tuple(_Late(one) for one in each)
     solution = exact.solve(process, _all_max(process), tolerance=late)
-    largest = np.zeros(process.n_objectives)
+    largest = np.zeros(process.num_objectives)
     inner = tol.slack(late)
 
     def noted(i: int, values: Any, allowed: Any, best: Any) -> Any:
@@ -235,9 +252,9 @@ def _limits(tolerances: tol.Tolerances, process: MOMDP) -> np.ndarray | None:
     return largest
 
 
-def _exploration(algorithm: TABULAR) -> Schedule:
+def _exploration(algorithm: Tabular) -> Schedule:
     exploration = algorithm.exploration
-    return exploration.epsilon if isinstance(exploration, EpsilonGreedy) else exploration.temperature
+    return exploration.temperature if isinstance(exploration, Softmax) else exploration.epsilon
 
 
 def _sum_diverges(rate: Schedule) -> bool:
@@ -248,9 +265,9 @@ def _sum_diverges(rate: Schedule) -> bool:
 
 def _unreachable(process: MOMDP, length: int | None) -> int:
     """States where no sequence of actions leads to a step in an episode; in terminal ones nothing is tried."""
-    steps, _ = process.chain(np.full((process.n_states, process.n_actions), 1 / process.n_actions))
+    steps, _ = process.chain(np.full((process.num_states, process.num_actions), 1 / process.num_actions))
     reached = process.initial > 0
-    for _ in range(process.n_states if length is None else length - 1):
+    for _ in range(process.num_states if length is None else length - 1):
         wider = reached | (reached.astype(float) @ steps > 0)
         if (wider == reached).all():
             break

@@ -9,7 +9,7 @@ from lexrl.colors import INK
 from lexrl.report import axes, markup, svg
 from lexrl.report.checked import Checked, as_json
 from lexrl.report.palette import Palette
-from lexrl.report.picture import Picture
+from lexrl.report.picture import Picture, drawing, finish
 
 
 class Points(NamedTuple):
@@ -100,7 +100,7 @@ def _pair(median: tuple[float, float] | None) -> str:
 def figure(section: Front, styles: Palette) -> Picture:
     from lexrl.report import canvas  # matplotlib takes its time to import
 
-    with canvas.drawing(7.2, 4.8) as figure:
+    with drawing(7.2, 4.8) as figure:
         axes: Any = figure.add_subplot()
         canvas.plain(axes)
         axes.set_title(section.title, fontsize=13, color=INK, loc="left")
@@ -113,7 +113,7 @@ def figure(section: Front, styles: Palette) -> Picture:
             axes.plot([x], [y], label=canvas.literal(points.label), **style | {"ms": 10})
         canvas.short_ticks(axes)
         figure.legend(loc="outside right upper", frameon=False, fontsize=10)
-        return canvas.finish(figure)
+        return finish(figure)
 
 
 def rows(section: Front) -> list[list[Any]]:

@@ -10,7 +10,7 @@ from lexrl.colors import INK, mix
 from lexrl.report import markup, palette, svg
 from lexrl.report.checked import Checked, as_json
 from lexrl.report.palette import Palette
-from lexrl.report.picture import Picture
+from lexrl.report.picture import Picture, drawing, finish
 
 
 class Ranking(NamedTuple):
@@ -73,7 +73,7 @@ def html(section: Ranking, styles: Palette) -> str:
         for i, label in enumerate(section.labels)
     )
     return (
-        f"<figure class=ranking data-name='{section.name}'>"
+        f"<figure class=ranking data-name='{markup.safe(section.name)}'>"
         f"<ol class=classes aria-label='From best to worst'>{steps}</ol>"
         f"{markup.scrollable('Probability that the row is better than the column')}"
         f"<table class=matrix><thead><tr><th scope=col><small>row better than column</small></th>{heads}</tr></thead>"
@@ -95,7 +95,7 @@ def figure(section: Ranking, styles: Palette) -> Picture:
     from lexrl.report import canvas  # matplotlib takes its time to import
 
     count = len(section.labels)
-    with canvas.drawing(0.72 * count + 2.6, 0.5 * count + 2.2) as figure:
+    with drawing(0.72 * count + 2.6, 0.5 * count + 2.2) as figure:
         axes: Any = figure.add_subplot()
         order = "  >  ".join(", ".join(map(canvas.literal, group)) for group in section.classes)
         axes.set_title(f"{section.title}\n{order}", fontsize=11, color=INK, loc="left", wrap=True)
@@ -111,7 +111,7 @@ def figure(section: Ranking, styles: Palette) -> Picture:
         axes.tick_params(length=0, colors=INK)
         axes.spines[:].set_visible(False)
         axes.set_xlabel("probability that the row is better than the column")
-        return canvas.finish(figure)
+        return finish(figure)
 
 
 def rows(section: Ranking) -> list[list[Any]]:

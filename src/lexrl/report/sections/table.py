@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from lexrl.report import markup, svg
 from lexrl.report.checked import Checked
-from lexrl.report.numbers import format_value
 from lexrl.report.palette import Palette
+from lexrl.report.stats import format_value
 
 
 class Cell(NamedTuple):
@@ -73,7 +73,8 @@ def html(section: Table, styles: Palette) -> str:
         for row in section.rows
     )
     return (
-        f"<figure class=tabular data-name='{section.name}'>{markup.scrollable(section.title or section.name)}"
+        f"<figure class=tabular data-name='{markup.safe(section.name)}'>"
+        f"{markup.scrollable(section.title or section.name)}"
         f"<table class=sortable><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
         f"{markup.caption(section.name, section.title, section.caption, rows(section))}</figure>"
     )

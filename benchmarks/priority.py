@@ -1,0 +1,228 @@
+"""Do algorithms with default settings reach the lexicographic optimum, and keep the most important objective?
+
+    python benchmarks/priority.py                                      everything, held-out problems
+    python benchmarks/priority.py --split development --questions finite --algorithms q-learning
+
+Finite MOMDPs whose optimum is known exactly (`priority_families`), every algorithm with the settings that the catalog
+gives it. Rates come with 95 % Wilson intervals over problems and seeds. A question is a function from an algorithm to
+rows of the table; another family of algorithms is a line in `ALGORITHMS`.
+"""
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import lexrl
+import priority_families as families
+from lexrl import catalog, exact
+from lexrl.types import HasColumns
+from priority_families import WITHIN, Problem, Slack, Split
+
+
+class Contestant(NamedTuple):
+    """An algorithm by its name in the catalog, and how long it is trained."""
+
+    name: str
+    total_timesteps: float
+    deep_timesteps: float
+    changes: dict[str, Any] = {}  # noqa: RUF012
+    """Settings that differ from the defaults, for ablations."""
+
+    def make(self, **changes: Any) -> Any:
+        return catalog.ALGORITHMS[self.name].make(**{**self.changes, **changes})
+
+
+ALGORITHMS = {
+    name: Contestant(name, 3e5, 1e6) for name in ("q-learning", "sarsa", "expected-sarsa", "double-q", "gabor")
+} | {"ldqn": Contestant("ldqn", 2e5, 1e6), "lppo": Contestant("lppo", 3e5, 1e6), "la2c": Contestant("la2c", 3e5, 1e6)}
+SIZES = (2, 3, 4)
+"""Numbers of objectives."""
+
+
+class Setup(NamedTuple):
+    """Which problems, and how often each."""
+
+    split: Split
+    problems: int
+    """Of each family."""
+    seeds: int
+
+
+class Row(NamedTuple):
+    """One line of the result: how many of how many runs."""
+
+    question: str
+    what: str
+    good: int
+    runs: int
+
+    def __str__(self) -> str:
+        low, high = wilson(self.good, self.runs)
+        return f"{self.good}/{self.runs} ({100 * low:.0f} to {100 * high:.0f} %)"
+
+
+def wilson(good: int, runs: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % score interval of a rate."""
+    rate, extra = good / runs, z * z / runs
+    middle, half = rate + extra / 2, z * np.sqrt(rate * (1 - rate) / runs + extra / (4 * runs))
+    return float((middle - half) / (1 + extra)), float((middle + half) / (1 + extra))
+
+
+def policies(
+    contestant: Contestant,
+    problems: Sequence[Problem],
+    seeds: int,
+    total_timesteps: float,
+    algorithms: Sequence[Any] | None = None,
+) -> np.ndarray:
+    """`[seeds, problems, S, A]`: what was learned, all problems and seeds by one program. A mixture counts as the
+    stationary policy with the same returns."""
+    members = [(seed, k) for seed in range(seeds) for k in range(len(problems))]
+    envs = lexrl.per_seed([problems[k].env for _, k in members])
+    each = contestant.make() if algorithms is None else [algorithms[k] for _, k in members]
+    numbers = [1000 * seed + k for seed, k in members]
+    result = lexrl.train(
+        each, envs, problems[0].order, seeds=numbers, total_timesteps=total_timesteps, num_log_points=2
+    )
+    tables = result.probabilities(process=[problems[k].momdp for _, k in members])
+    return tables.reshape(seeds, len(problems), *tables.shape[1:])
+
+
+def rows_of(question: str, problems: Sequence[Problem], learned: np.ndarray, by_family: bool = True) -> Iterable[Row]:
+    """How many runs keep the first objective, how many are optimal; then, by family, how many are optimal."""
+    short = np.array([[p.shortfalls(policy) for p, policy in zip(problems, one, strict=True)] for one in learned])
+    kept, optimal = short[..., 0] <= WITHIN, np.asarray((short <= WITHIN).all(axis=-1))
+    yield Row(question, "first objective kept", int(kept.sum()), kept.size)
+    yield Row(question, "optimum", int(optimal.sum()), optimal.size)
+    if not by_family:
+        return
+    names = np.array([p.name for p in problems])
+    for name in dict.fromkeys(names):
+        own = optimal[:, names == name]
+        yield Row(question, f"  optimum, {name}", int(own.sum()), own.size)
+
+
+def finite(contestant: Contestant, setup: Setup) -> Iterable[Row]:
+    """The families."""
+    for m in SIZES:
+        problems = families.problems(m, setup.split, setup.problems)
+        learned = policies(contestant, problems, setup.seeds, contestant.total_timesteps)
+        yield from rows_of(f"finite, M = {m}", problems, learned)
+
+
+def deep(contestant: Contestant, setup: Setup) -> Iterable[Row]:
+    """Long chains with sparse rewards."""
+    for m in SIZES:
+        problems = families.deep(m, setup.split, 2 * setup.problems)
+        learned = policies(contestant, problems, setup.seeds, contestant.deep_timesteps)
+        yield from rows_of(f"deep, M = {m}", problems, learned)
+
+
+def units(contestant: Contestant, setup: Setup) -> Iterable[Row]:
+    """The same problems, each objective in another unit, from 2^-20 to 2^20: the same policies?"""
+    problems = families.problems(3, setup.split, 1)
+    powers = np.random.default_rng(0).integers(-20, 21, (len(problems), 3))
+    scaled = [_in_units(p, 2.0**power) for p, power in zip(problems, powers, strict=True)]
+    one, other = (policies(contestant, each, 1, contestant.total_timesteps / 3) for each in (problems, scaled))
+    same = (one == other).all(axis=(2, 3))
+    yield Row("units 2^-20 to 2^20", "same policy, bit for bit", int(same.sum()), same.size)
+
+
+def slack(contestant: Contestant, setup: Setup) -> Iterable[Row]:
+    """A slack on the return of the first objective: obeyed, and what does it buy?"""
+    each = families.slacks(setup.split, 2 * setup.problems)
+    problems = [one.problem for one in each]
+    learned = policies(
+        contestant,
+        problems,
+        setup.seeds,
+        contestant.total_timesteps,
+        [contestant.make(tolerance=(one.slack, 0.0)) for one in each],
+    )
+    short = np.array([[p.shortfalls(policy) for p, policy in zip(problems, one, strict=True)] for one in learned])
+    granted = np.array([one.slack / one.problem.spans[0] for one in each])
+    obeyed = short[..., 0] <= granted + WITHIN
+    yield Row("slack in return", "obeyed", int(obeyed.sum()), obeyed.size)
+    used = short[..., 0] >= 0.25 * granted
+    yield Row("slack in return", "a quarter or more of it used", int(used.sum()), used.size)
+    if isinstance(contestant.make(), HasColumns):
+        yield from _next_to_the_linear_program(each, short)
+
+
+def _next_to_the_linear_program(each: Sequence[Slack], short: np.ndarray) -> Iterable[Row]:
+    """What the slack buys, as a share of what it buys at best: the best stochastic policy is a linear program's."""
+    granted = np.array([one.slack / one.problem.spans[0] for one in each])
+    strictly = short[..., 0] <= granted + 1e-9
+    yield Row("slack in return", "obeyed, with nothing for noise", int(strictly.sum()), strictly.size)
+    best = [exact.solve_slack(one.problem.momdp, one.problem.order, slack=(one.slack, 0.0)).returns[1] for one in each]
+    gain = (np.array(best) - [one.problem.optimum[1] for one in each]) / [one.problem.spans[1] for one in each]
+    share = -short[..., 1] / gain
+    enough = share >= 0.95
+    what = f"95 % of the linear program's gain (median {np.median(share):.3f}, worst {share.min():.3f})"
+    yield Row("slack in return", what, int(enough.sum()), enough.size)
+
+
+def noise(contestant: Contestant, setup: Setup) -> Iterable[Row]:
+    """Pure noise as the first objective: does the second get 95 % of what it can?"""
+    problems = families.noise_first(2, setup.split, setup.problems)
+    learned = policies(contestant, problems, setup.seeds, contestant.total_timesteps)
+    short = np.array([[p.shortfalls(policy)[1] for p, policy in zip(problems, one, strict=True)] for one in learned])
+    yield Row("noise first", "second objective at 95 %", int((short <= 0.05).sum()), short.size)
+
+
+Question = Callable[[Contestant, Setup], Iterable[Row]]
+QUESTIONS: dict[str, Question] = {"finite": finite, "deep": deep, "units": units, "slack": slack, "noise": noise}
+
+
+def _in_units(problem: Problem, unit: np.ndarray) -> Problem:
+    def scale(env: Any) -> tuple[Any, Any]:
+        return env.slots, env.reward_noise
+
+    slots = np.concatenate([problem.env.slots[..., :3], problem.env.slots[..., 3:] * unit], axis=-1)
+    return problem._replace(env=eqx.tree_at(scale, problem.env, (slots, problem.env.reward_noise * unit)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What to run."""
+
+    algorithms: list[str]
+    questions: list[str]
+    setup: Setup
+
+
+def main() -> None:
+    settings = parse()
+    console = Console(width=110)
+    for name in settings.algorithms:
+        begun = time.time()
+        table = Table(
+            "question", "what", "runs", title=f"{name}, {settings.setup.split}", box=None, title_justify="left"
+        )
+        for question in settings.questions:
+            for row in QUESTIONS[question](ALGORITHMS[name], settings.setup):
+                table.add_row(row.question, row.what, str(row))
+        console.print(table)
+        console.print(f"{time.time() - begun:.0f} s")
+
+
+def parse() -> Settings:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
+    parser.add_argument("--questions", nargs="+", choices=QUESTIONS, default=list(QUESTIONS))
+    parser.add_argument("--split", choices=("development", "held-out"), default="held-out")
+    parser.add_argument("--count", type=int, default=3, help="problems of each family")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds for each problem")
+    given = parser.parse_args()
+    return Settings(given.algorithms, given.questions, Setup(given.split, given.count, given.seeds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""`lexrl sweep ALGORITHM ENV --over NAME=VALUES ...`: many settings, the best of them confirmed by fresh seeds."""
+
+import dataclasses
+import pathlib
+import shlex
+from typing import Any, Generic, Literal, TypeVar
+
+import tyro
+from rich.table import Table
+
+from lexrl.cli import arguments
+from lexrl.cli.arguments import Order, Place, Steps, Whole, parse
+from lexrl.cli.console import console, print_json
+from lexrl.cli.execution import next_commands
+from lexrl.engine import Engine, sweep_files, values
+from lexrl.engine.sweeps import Sweep as Found
+from lexrl.engine.sweeps import sweep
+from lexrl.envs.factory import settings_of
+from lexrl.report import stats
+from lexrl.runs.run import TOTAL_TIMESTEPS, Settings
+
+AlgorithmSettings = TypeVar("AlgorithmSettings")
+EnvSettings = TypeVar("EnvSettings")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep(Generic[AlgorithmSettings, EnvSettings]):
+    """Train with every combination of some values, choose the best in the order of the objectives, and confirm it."""
+
+    algorithm: AlgorithmSettings
+    env: EnvSettings
+    over: tuple[str, ...] = ()
+    """What is varied: learning_rate=1e-4..1e-2:log:8 are eight values, ent_coef=0,0.01 are two."""
+    order: Order = ""
+    """Objectives by importance, as in "min cost > max reward"."""
+    preset: Settings = "tuned"
+    """The settings to start from: ours, where there are some; the paper's; or the algorithm's defaults."""
+    seeds: int = 5
+    """How many agents with each combination of values."""
+    confirm: int = 10
+    """How many agents with fresh seeds confirm the best one."""
+    total_timesteps: Steps = TOTAL_TIMESTEPS
+    """Environment steps of each seed."""
+    num_log_points: int = 50
+    """Points on the learning curve."""
+    eval_episodes: int = 100
+    """Fresh episodes to evaluate each policy on after training."""
+    engine: Literal["here", "processes"] = "here"
+    """Where runs are executed: in this process, or by several worker processes."""
+    workers: Whole = None
+    """How many worker processes; by default one for each core."""
+    out: Place = None
+    """Folder of the sweep, by default runs/sweep-ALGORITHM-ENV; the same command continues a sweep that was stopped."""
+    json: bool = False
+    """Print the outcome as JSON, and nothing else."""
+
+
+def main(argv: list[str]) -> None:
+    """Parse, sweep, show."""
+    if arguments.wants_help(argv, 2):
+        arguments.show_names("sweep", "ALGORITHM ENV", str(Sweep.__doc__), algorithms=True)
+        return
+    target, rest = arguments.take("sweep", argv)
+    env, env_default = arguments.env_type(target.env_id, target.env_kwargs)
+    preset: Any = "none" if target.preset == "default" else target.preset
+    start = Sweep(
+        target.algorithm, env_default, order=target.order, preset=preset, total_timesteps=target.total_timesteps
+    )
+    kind = tyro.conf.OmitArgPrefixes[Sweep[type(target.algorithm), env]]
+    args: Any = parse(kind, rest, f"lexrl sweep {target.name} {target.env_id}", str(Sweep.__doc__), start)
+    name = f"sweep-{target.name}-{target.env_id.replace('/', '-').replace(':', '-')}"
+    found = sweep(
+        args.algorithm, target.env_id, args.order or None, over=dict(values.parse(text) for text in args.over),
+        out=args.out or pathlib.Path("runs") / name, seeds=args.seeds, confirm=args.confirm,
+        total_timesteps=args.total_timesteps, engine=Engine(args.engine, args.workers),
+        env_kwargs=settings_of(args.env), num_log_points=args.num_log_points, eval_episodes=args.eval_episodes,
+        name=target.name,
+    )  # fmt: skip
+    content = sweep_files.write(found, shlex.join(["lexrl", "sweep", *argv]))
+    if args.json:
+        print_json({"folder": str(found.folder)} | content)
+    else:
+        _show(found, content)
+
+
+def _show(found: Found, content: dict[str, Any]) -> None:
+    objectives = found.confirmation.objectives
+    table = Table(title="Mean of seeds [95 % interval], the most probably best first", title_justify="left", box=None)
+    for column in (*found.rows[0].settings, *map(str, objectives), "best with probability", ""):
+        table.add_column(column)
+    for row in sorted(found.rows, key=lambda row: -row.best):
+        means = [str(stats.mean(row.returns[:, i])) for i in range(len(objectives))]
+        table.add_row(*map(str, row.settings.values()), *means, f"{row.best:.0%}", row.why)
+    console.print(table)
+    for i, objective in enumerate(objectives):
+        mean = stats.mean(found.confirmation.final[:, i])
+        console.print(f"Confirmed by fresh seeds: {objective} {mean}", markup=False)
+    next_commands((content["train_again"], "train with the best settings"), (f"lexrl report {found.folder}", "a page"))

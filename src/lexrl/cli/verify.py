@@ -1,0 +1,58 @@
+"""`lexrl verify RUN`: was the priority kept? With more episodes than after training, or against trained references."""
+
+import dataclasses
+import pathlib
+import sys
+
+import tyro
+
+from lexrl.cli import verdicts
+from lexrl.cli.arguments import parse
+from lexrl.cli.console import console
+from lexrl.errors import InputError
+from lexrl.loops.evaluation import check_episodes
+from lexrl.runs import execute, load, progress, record
+from lexrl.runs.pipeline import last
+from lexrl.runs.references import Reference, retrained_references
+from lexrl.runs.result import Result
+from lexrl.runs.run import Run
+from lexrl.runs.verification import Limits, verify_result
+
+EXIT_CODES = {"kept": 0, "violated": 1, "undecided": 3}
+
+
+@dataclasses.dataclass(frozen=True)
+class Verify:
+    """Decide whether the policies of a finished run keep the priority; exit code 0: kept, 1: violated, 3: undecided."""
+
+    run: tyro.conf.Positional[pathlib.Path]
+    """The run's folder."""
+    episodes: int = 10_000
+    """At most so many episodes of each policy."""
+    seconds: float = float("inf")
+    """At most so long; a batch of episodes that has begun is finished."""
+    retrain: bool = False
+    """Also train policies for the first objectives alone, as long as the run was trained, and compare with them."""
+
+
+def main(argv: list[str]) -> None:
+    """Verify, print the verdict, and write it into the summary of the run."""
+    args = parse(Verify, argv, "lexrl verify")
+    check_episodes(args.episodes)
+    result = load(args.run)
+    trained = _retrain(result) if args.retrain else []
+    with verdicts.watching() as watch:
+        verdict = verify_result(result, Limits(args.episodes, args.seconds), trained, watch)
+    if verdict is None:
+        raise InputError(f"{args.run} has one objective, '{result.run.order}': there is no priority to keep.")
+    verdicts.show(verdict)
+    record.with_verdict(result, verdict, args.run)
+    sys.exit(EXIT_CODES[verdict.status])
+
+
+def _retrain(result: Result) -> list[Reference]:
+    def train(run: Run) -> Result:
+        console.print(f"Training a reference: {run}", markup=False)
+        return last(execute(run, None, [progress.observer(console)]))
+
+    return retrained_references(result, train)

@@ -1,0 +1,111 @@
+"""The values of a sweep: what is varied, and over which values.
+
+learning_rate=1e-4..1e-2:log:8      eight values between the two, evenly on a logarithmic scale (`lin`: linear)
+ent_coef=0,0.01                     these values
+hidden_sizes=32x32,64x64            layers are joined by x
+"""
+
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from lexrl.errors import InputError
+
+Settings = Mapping[str, Any]
+"""One value for each setting that is varied, by name."""
+MAX_VALUES = 10_000
+
+
+def grid(over: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Every combination of the values."""
+    if not over:
+        raise InputError("A sweep needs something to vary, as in over={'learning_rate': [1e-4, 1e-3]}.")
+    for name, values in over.items():
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or len(values) == 0:
+            raise InputError(f"The values of {name!r} are {values!r}; give a list of them.")
+    if math.prod(len(values) for values in over.values()) > MAX_VALUES:
+        raise InputError(f"These are more than {MAX_VALUES:,} combinations; vary less at a time.")
+    return [dict(zip(over, combination, strict=True)) for combination in itertools.product(*over.values())]
+
+
+def parse(text: str) -> tuple[str, list[str]]:
+    """A name and its values, from text as above."""
+    name, equals, values = text.partition("=")
+    if not equals or not name.strip() or not values.strip():
+        raise InputError(
+            f"{text!r} cannot be read; write what is varied as in learning_rate=1e-4..1e-2:log:8 or a=0,1."
+        )
+    number = r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)"
+    found = re.fullmatch(rf"{number}\.\.{number}:(log|lin):(\d+)", values.strip())
+    if found is None:
+        return name.strip(), [value.strip() for value in values.split(",")]
+    low, high, scale, count = float(found[1]), float(found[2]), found[3], int(found[4])
+    if count < 2 or count > MAX_VALUES or (scale == "log" and not (low > 0 and high > 0)):
+        raise InputError(f"{text!r} cannot be read; it takes two values or more, above 0 on a logarithmic scale.")
+    each = np.geomspace(low, high, count) if scale == "log" else np.linspace(low, high, count)
+    return name.strip(), [f"{value:.4g}" for value in each]
+
+
+def changed(algorithm: Any, settings: Settings) -> Any:
+    """The algorithm with these settings; those of its parts go by their own names."""
+    for name, value in settings.items():
+        path = _find(algorithm, name.replace("-", "_"))
+        algorithm = _replace(algorithm, path, value)
+    return algorithm
+
+
+def _find(part: Any, name: str) -> list[str]:
+    """The fields that lead to a setting."""
+    paths = list(_paths(part, name))
+    if len(paths) == 1:
+        return paths[0]
+    known = sorted({field.name for field in dataclasses.fields(part)})
+    what = "has no setting" if not paths else "has more than one setting"
+    raise InputError(f"{type(part).__name__} {what} {name!r}; its settings are {', '.join(known)}.")
+
+
+def _paths(part: Any, name: str) -> Any:
+    for field in dataclasses.fields(part):
+        value = vars(part)[field.name]
+        if field.name == name:
+            yield [name]
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            yield from ([field.name, *rest] for rest in _paths(value, name))
+
+
+def _replace(part: Any, path: Sequence[str], value: Any) -> Any:
+    first, *rest = path
+    before = vars(part)[first]
+    new = _replace(before, rest, value) if rest else _as_type_of(before, value, first)
+    return dataclasses.replace(part, **{first: new})
+
+
+def _as_type_of(before: Any, value: Any, name: str) -> Any:
+    """Text as the setting takes it; schedules and tolerances read text themselves."""
+    if not isinstance(value, str) or isinstance(before, str):
+        return value
+    try:
+        if isinstance(before, bool):
+            return {"true": True, "false": False}[value.lower()]
+        if isinstance(before, int):
+            return int(value)
+        if isinstance(before, tuple) and all(isinstance(each, int) for each in before):
+            return tuple(int(each) for each in value.split("x"))
+        return float(value) if isinstance(before, float) else value
+    except (ValueError, KeyError):
+        raise InputError(f"{name} cannot be {value!r}; now it is {before!r}.") from None
+
+
+def groups(algorithms: Sequence[Any]) -> list[list[int]]:
+    """Positions of the algorithms that one compiled program can train together: those that differ in floats only."""
+    found: dict[Any, list[int]] = {}
+    for i, one in enumerate(algorithms):
+        shapes = tuple(np.shape(leaf) for leaf in jax.tree.leaves(one))
+        found.setdefault((jax.tree.structure(one), shapes), []).append(i)
+    return list(found.values())

@@ -1,0 +1,251 @@
+"""A finite MOMDP by exploring an environment completely, breadth first, from every state with every action.
+
+A state is an observation. Whether that is enough is checked: the same action in the same state, reached another way,
+must lead to the same outcomes with the same signals.
+"""
+
+import copy
+import functools
+import pickle
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from gymnasium.wrappers import TimeLimit
+
+from lexrl.envs.gym import GymEnv, five_tuple
+from lexrl.envs.randomness import Outcome, Scripted, outcomes, total
+from lexrl.envs.signals import Event
+from lexrl.envs.spaces import digits
+from lexrl.errors import InputError
+from lexrl.types import Discrete
+
+Observed = tuple[int, ...]
+"""An observation as integers."""
+
+
+class Model(NamedTuple):
+    """A finite environment: its transitions as a CSR matrix `[S * A, S]`, the signals of each stored entry, and what
+    is observed in each state; the last state is where episodes end, and has no observation."""
+
+    transitions: Any
+    signals: np.ndarray
+    initial: np.ndarray
+    num_actions: int
+    observations: tuple[Observed, ...]
+
+
+class _Result(NamedTuple):
+    """A step: None where the episode ended."""
+
+    state: Observed | None
+    signals: tuple[float, ...]
+
+
+class _Snapshots:
+    """Takes an environment back to where it was: attributes that cannot be changed in place as they are, and copies of
+    those that turned out to be."""
+
+    def __init__(self, env: Any):
+        self.inner, self._copied = env.unwrapped, set[str]()
+        self._fresh = {name: _bytes(value) for name, value in vars(self.inner).items()}
+
+    def take(self) -> dict[str, Any]:
+        return self._copy(vars(self.inner))
+
+    def restore(self, taken: dict[str, Any]) -> None:
+        now = self._copy(taken)
+        vars(self.inner).clear()
+        vars(self.inner).update(now)
+
+    def learn(self) -> bool:
+        """Were attributes changed in place, of which no copies were taken? Next time they will be."""
+        now = {name: _bytes(value) for name, value in vars(self.inner).items()}
+        changed = {name for name in now if now[name] != self._fresh.get(name)} - self._copied
+        self._copied |= changed
+        return bool(changed)
+
+    def _copy(self, named: dict[str, Any]) -> dict[str, Any]:
+        return dict(named) | {name: copy.deepcopy(named[name]) for name in self._copied & named.keys()}
+
+
+def explore(env: GymEnv, max_states: int) -> Model:
+    """The model of an environment that is small enough to be explored."""
+    if not isinstance(env.spec.action_space, Discrete):
+        raise InputError(f"{env.name} has continuous actions; a finite MOMDP needs discrete ones.")
+    made = env.make()
+    while isinstance(made, TimeLimit):
+        made = made.env
+    first, _ = made.reset(seed=0)
+    keeper = _Snapshots(made)
+    try:
+        _Explorer(env, made, max_states, keeper).observed(first)
+        while True:
+            try:
+                model, fault = _Explorer(env, made, max_states, keeper).run(), None
+            except InputError as error:
+                model, fault = None, error
+            if keeper.learn():  # what was found with snapshots that were changed afterwards does not count
+                made.reset(seed=0)
+            elif model is not None:
+                return model
+            elif fault is not None:
+                raise fault
+    finally:
+        made.close()
+
+
+class _Explorer:
+    """The states found so far, and what is left to look at."""
+
+    def __init__(self, env: GymEnv, made: Any, max_states: int, keeper: _Snapshots):
+        self.env, self.made, self.max_states, self.keeper = env, made, max_states, keeper
+        space: Any = env.spec.action_space
+        self.actions = [int(a) for a in env.interface.actions.convert(np.arange(space.n))]
+        self.place: dict[Observed, int] = {}
+        self.snapshots: list[dict[str, Any]] = []
+        self.checked: set[int] = set()
+        self.found: list[list[list[Outcome]]] = []
+
+    def run(self) -> Model:
+        first = self._follow(self.keeper.take(), self._begin)
+        queue = deque(self._add(one.result.state, taken) for one, taken in first)
+        initial = {self.place[one.result.state]: one.probability for one, _ in first}
+        while queue:
+            state = queue.popleft()
+            if state < len(self.found):
+                continue
+            self.found.append([])
+            for action in self.actions:
+                each = self._follow(self.snapshots[state], lambda action=action: self._step(action))
+                self.found[state].append([one for one, _ in each])
+                queue.extend(self._arrive(each))
+        return self._model(initial)
+
+    def _arrive(self, each: list[tuple[Outcome, dict[str, Any]]]) -> list[int]:
+        """New states; known ones are looked at once more, from where they were reached now."""
+        new = []
+        for one, taken in each:
+            if one.result.state is None:
+                continue
+            if one.result.state not in self.place:
+                new.append(self._add(one.result.state, taken))
+            else:
+                self._check(self.place[one.result.state], taken)
+        return new
+
+    def _add(self, state: Observed, taken: dict[str, Any]) -> int:
+        if state not in self.place:
+            if len(self.place) >= self.max_states:
+                raise InputError(
+                    f"{self.env.name} has more than {self.max_states:,} states; a larger `max_states` takes time and "
+                    "memory accordingly."
+                )
+            self.place[state] = len(self.place)
+            self.snapshots.append(taken)
+        return self.place[state]
+
+    def _check(self, state: int, taken: dict[str, Any]) -> None:
+        """Is what follows a function of the observation? Each state that is reached twice is checked once."""
+        if state in self.checked or state >= len(self.found) or len(self.found[state]) < len(self.actions):
+            return
+        self.checked.add(state)
+        for k, action in enumerate(self.actions):
+            again = [one for one, _ in self._follow(taken, lambda action=action: self._step(action))]
+            first = self.found[state][k]
+            if again != first and sorted(again, key=repr) != sorted(first, key=repr):
+                seen = next(seen for seen, place in self.place.items() if place == state)
+                raise InputError(
+                    f"{self.env.name} is not Markov in what it shows, or not random by its own np_random: in the "
+                    f"observation {seen}, action {k} leads to different outcomes at different times."
+                )
+
+    def _follow(self, taken: dict[str, Any], act: Callable[[], _Result]) -> list[tuple[Outcome, dict[str, Any]]]:
+        """Every outcome of an act from a snapshot, and a snapshot of each."""
+        after: dict[_Result, dict[str, Any]] = {}
+
+        def run(generator: Scripted) -> _Result:
+            self.keeper.restore(taken)
+            self.made.unwrapped.np_random = generator
+            result = act()
+            if result not in after:
+                after[result] = self.keeper.take()
+            return result
+
+        found = outcomes(run)
+        whole = total(found)
+        return [(one._replace(probability=one.probability / whole), after[one.result]) for one in found]
+
+    def _begin(self) -> _Result:
+        return _Result(self.observed(self.made.reset()[0]), ())
+
+    def _step(self, action: int) -> _Result:
+        obs, reward, terminated, truncated, info = five_tuple(self.made.step(action))
+        if truncated:
+            raise InputError(f"{self.env.name} truncates episodes itself, by a time that it does not show.")
+        read = self.env.interface.signals.read(Event(obs, action, reward, info))
+        signals = tuple(_decimal(value) for value in read)
+        return _Result(None if terminated else self.observed(obs), signals)
+
+    def observed(self, obs: Any) -> Observed:
+        """An observation as integers; an error where it has others."""
+        whole = digits(self.made.observation_space, obs)
+        fractional = obs.dtype.kind == "f" if isinstance(obs, np.ndarray | np.generic) else isinstance(obs, float)
+        if fractional and not np.array_equal(whole, np.ravel(obs)):
+            raise InputError(
+                f"{self.env.name} shows {np.array2string(np.ravel(obs), threshold=6)}, which are not integers; a "
+                "finite MOMDP needs discrete observations."
+            )
+        return tuple(whole.tolist())
+
+    def _model(self, initial: dict[int, float]) -> Model:
+        end, num_actions = len(self.place), len(self.actions)
+        rows, columns, probabilities, signals = [], [], [], []
+        for state, each in enumerate(self.found):
+            for action, found in enumerate(each):
+                for successor, probability, paid in _entries(found, self.place, end):
+                    rows.append(state * num_actions + action)
+                    columns.append(successor)
+                    probabilities.append(probability)
+                    signals.append(paid)
+        shape = ((end + 1) * num_actions, end + 1)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+        first = np.zeros(end + 1)
+        first[list(initial)] = list(initial.values())
+        matrix = sp.csr_array((np.array(probabilities), np.array(columns), indptr), shape=shape)
+        return Model(matrix, np.array(signals), first, num_actions, tuple(self.place))
+
+
+def _entries(found: list[Outcome], place: dict[Observed, int], end: int) -> list[tuple[int, float, np.ndarray]]:
+    """One entry for each successor, with the mean of what it pays."""
+    whole: dict[int, float] = {}
+    paid: dict[int, Any] = {}
+    for one in found:
+        successor = end if one.result.state is None else place[one.result.state]
+        whole[successor] = whole.get(successor, 0.0) + one.probability
+        paid[successor] = paid.get(successor, 0.0) + one.probability * np.array(one.result.signals)
+    return [(successor, weight, paid[successor] / weight) for successor, weight in sorted(whole.items())]
+
+
+def _decimal(value: Any) -> float:
+    """A number as it was written: a reward of 0.7 that went through single precision is 0.7 again."""
+    if isinstance(value, np.ndarray | np.generic) and value.dtype == np.float32:
+        return _written(float(value))
+    return float(value)
+
+
+@functools.lru_cache(maxsize=2**16)
+def _written(value: float) -> float:
+    return float(str(np.float32(value)))
+
+
+def _bytes(value: Any) -> bytes:
+    """What an attribute holds; nothing where that cannot be said, as of windows and functions."""
+    if isinstance(value, bool | int | float | str | bytes | tuple | np.generic | Scripted | np.random.Generator):
+        return b""  # cannot be changed in place, or is replaced at every step
+    try:
+        return pickle.dumps(value)
+    except Exception:  # whatever an environment holds may refuse
+        return b""

@@ -1,0 +1,125 @@
+"""The environment: highway-env's `intersection-v0`, stepped many at a time by compiled code.
+
+The ego, on its way to the west from the south, turns left at a crossing of two roads; it chooses only its speed, and
+steers by itself. Signals: `collision = 1` when it crashes and `arrived = 1` when it is 25 m beyond the crossing; either
+ends the episode. Both can be 1 in the same step. Collisions of others do not count, though they may block the way.
+After 13 steps of one second the episode is truncated.
+
+A seed gives the same episode as in highway-env: the same traffic is drawn from the same random numbers.
+"""
+
+import dataclasses
+import importlib
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from lexrl.envs.gym import seeds_of
+from lexrl.envs.intersection import picture
+from lexrl.envs.intersection.state import NUM_FEATURES, NUM_ROWS, State, empty_state
+from lexrl.errors import InputError
+from lexrl.types import BatchedStep, Box, Discrete, EnvSpec, Keys, Step, require_episode
+
+ACTIONS = ("SLOWER", "IDLE", "FASTER")
+MAX_INITIAL = 20
+"""Vehicles in the beginning: more do not fit on the roads."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Intersection:
+    """Turn left through the traffic of a crossing, without a collision."""
+
+    render_fps: ClassVar[float] = 3.0
+
+    initial_vehicle_count: int = 10
+    """Vehicles in the beginning, at most: one tries to be there after the other, and one of them goes straight."""
+    spawn_probability: float = 0.6
+    """Probability that another vehicle tries to join in a step."""
+    connected_lanes: bool = False
+    """Drivers look beyond the lane they are on, as in highway-env's intersection-v2: there are fewer collisions."""
+    max_episode_steps: int = 13
+    """Length of an episode, in seconds."""
+
+    def __post_init__(self):
+        require_episode(self.max_episode_steps)
+        if not 1 <= self.initial_vehicle_count <= MAX_INITIAL:
+            raise InputError(
+                f"initial_vehicle_count is {self.initial_vehicle_count}; it must be from 1 to {MAX_INITIAL}."
+            )
+        if not 0 <= self.spawn_probability <= 1:
+            raise InputError(f"spawn_probability is {self.spawn_probability:g}; it must be from 0 to 1.")
+        _batch()  # complains if the compiler is missing
+
+    @property
+    def spec(self) -> EnvSpec:
+        return EnvSpec(
+            Box((NUM_ROWS, NUM_FEATURES), -1.0, 1.0), Discrete(3), ("collision", "arrived"), self.max_episode_steps
+        )
+
+    def batched(self, n: int) -> "IntersectionEnvs":
+        """`n` intersections, before their first reset."""
+        return IntersectionEnvs(self, empty_state(n))
+
+    def empty_state(self, n: int) -> State:
+        """The state of `n` intersections before their first reset."""
+        return empty_state(n)
+
+    def begin(self, seed: int) -> tuple[State, np.ndarray]:
+        """The state of one intersection and its observation, as highway-env's after `reset(seed=seed)`."""
+        state = empty_state(1)
+        obs, _, _ = self.advance(state, np.array([True]), np.array([seed]), np.array([-1]))
+        return _only(state), obs[0]
+
+    def step(self, state: State, action: Any) -> Step:
+        """The state of one intersection after a step; the given one is not changed."""
+        after = State(*(np.array(part)[None] for part in state))
+        obs, signals, discount = self.advance(after, np.array([False]), np.array([0]), np.array([int(action)]))
+        return Step(_only(after), obs[0], signals[0], discount[0])
+
+    def render(self, state: State) -> np.ndarray:
+        """A picture of the state of one intersection, `[height, width, 3]`."""
+        return picture.draw(state)
+
+    def advance(
+        self, state: State, resets: np.ndarray, seeds: np.ndarray, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Reset some intersections, and step the others whose action is not negative; see `batch.advance`."""
+        places = np.linspace(0.0, 80.0, self.initial_vehicle_count)[: self.initial_vehicle_count - 1]
+        settings = (places, float(self.spawn_probability), bool(self.connected_lanes))
+        return _batch().advance(state, resets, seeds, actions, settings)
+
+
+@dataclasses.dataclass
+class IntersectionEnvs:
+    """Intersections side by side."""
+
+    env: Intersection
+    state: State
+
+    def reset(self, which: np.ndarray, keys: Keys) -> np.ndarray:
+        n = len(which)
+        return self.env.advance(self.state, which, np.array(seeds_of(keys())), np.full(n, -1))[0]
+
+    def step(self, actions: np.ndarray, keys: Keys) -> BatchedStep:
+        n = len(actions)
+        obs, signals, discount = self.env.advance(self.state, np.zeros(n, bool), np.zeros(n), actions)
+        return BatchedStep(obs, signals, discount, np.zeros(n, bool))
+
+    def save(self) -> State:
+        return jax.tree.map(np.copy, self.state)
+
+    def restore(self, state: State) -> None:
+        self.state = jax.tree.map(np.array, state)
+
+    def close(self) -> None:
+        pass
+
+
+def _batch() -> Any:
+    """The compiled part, which is imported late: describing the environment must not need it."""
+    return importlib.import_module("lexrl.envs.intersection.batch")
+
+
+def _only(state: State) -> State:
+    return State(*(part[0] for part in state))

@@ -1,0 +1,165 @@
+"""Certificates for any given solution: what is claimed is computed again, from the claim and the MOMDP alone."""
+
+import dataclasses
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from lexrl.errors import InputError
+from lexrl.exact import columns
+from lexrl.exact.backups import judge
+from lexrl.exact.certificate import Certificate
+from lexrl.exact.columns import Row
+from lexrl.exact.evaluation import as_policy, evaluate
+from lexrl.exact.iteration import Level, certificate_of, first_policy, judge_level, refuse_limits, tolerances_of
+from lexrl.exact.linear import choose
+from lexrl.exact.policy_iteration import optimize
+from lexrl.exact.programs import ProgramSolution, common_gamma, occupancy, threshold_of
+from lexrl.momdp import MOMDP
+from lexrl.order import Order, as_order
+
+_ROUNDING = 2.0**-51
+"""Values are doubles: they may be off by their last digit."""
+_PROGRAM = 1e-9
+"""Relative precision of a program's numbers, which went through mixtures and prices."""
+
+
+def certify(momdp: MOMDP, order: Order | str | None, policy: Any, values: Any, *, tolerance: Any = 0.0) -> Certificate:
+    """The certificate of a policy and values that are claimed to be the lexicographic optimum with action tolerance.
+
+    Everything is computed again: the values of each objective on the sets that those of the more important ones leave,
+    whether an action would be better, and whether the policy stays in the sets. What is not so is in
+    `Certificate.faults`.
+
+    Args:
+        momdp: the process.
+        order: the objectives by importance.
+        policy: `[S, A]`, claimed to choose among the actions that all objectives leave.
+        values: `[M, S]`, ordered and signed as in `Solution.values`.
+        tolerance: as `solve` takes it.
+    """
+    order = as_order(order, momdp.signals)
+    refuse_limits(order)
+    process = momdp.ordered(order)
+    weights, claimed = as_policy(policy, process), np.asarray(values, float)
+    if claimed.shape != (process.num_objectives, process.num_states):
+        raise InputError(
+            f"The values have shape {claimed.shape}; they need {(process.num_objectives, process.num_states)}: one for "
+            "each objective and state."
+        )
+    tolerances = tolerances_of(order, tolerance)
+    allowed, start = process.action_mask, first_policy(process)
+    levels, faults = [], []
+    for i in range(process.num_objectives):
+        optimum = optimize(process, i, allowed, start)
+        levels.append(Level(optimum, judge_level(process, i, optimum, allowed, tolerances)))
+        faults += _value_faults(process, i, claimed[i], levels[-1])
+        allowed, start = levels[-1].judged.reached, optimum.policy
+    outside = np.argwhere((weights > 0) & ~allowed & ~process.terminal[:, None])
+    if len(outside):
+        state, action = outside[0]
+        i = next(k for k, level in enumerate(levels) if not level.judged.reached[state, action])
+        faults.append(
+            f"The policy takes action {action} in state {state}, which {process.signals[i]} does not leave"
+            f"{_more(len(outside))}."
+        )
+    return certificate_of(process, levels, tuple(faults))
+
+
+def _value_faults(process: MOMDP, i: int, claimed: Float[np.ndarray, " S"], level: Level) -> list[str]:
+    truth, error = level.optimum.values.value.hi, level.optimum.values.error
+    off = ~(np.abs(claimed - truth) <= _ROUNDING * np.abs(truth) + error) & ~process.terminal
+    if not off.any():
+        return []
+    state = int(np.argmax(off))
+    return [
+        f"{process.signals[i]}: the value of state {state} is {truth[state]:.17g}, not {claimed[state]:.17g}"
+        f"{_more(int(off.sum()))}."
+    ]
+
+
+def _more(count: int) -> str:
+    return f" (and {count - 1} more)" if count > 1 else ""
+
+
+def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
+    """A solution with policy tolerance, with its returns and gaps computed again from its policy and its prices, and
+    with what is wrong as its `faults`.
+
+    Weak duality bounds what any policy can reach by the prices; the policy itself shows what can be reached.
+    """
+    process = momdp.ordered(solution.order)
+    common_gamma(process)
+    policy = as_policy(solution.policy, process)
+    returns, visits = evaluate(process, policy).returns, occupancy(process, policy)
+    sizes = np.einsum("msa,sa->m", np.abs(process.rewards), visits)
+    faults = _return_faults(process, solution, returns, visits, sizes)
+    allowed, rows, start = process.action_mask, (), first_policy(process)
+    gaps = np.zeros(process.num_objectives)
+    for i in range(process.num_objectives):
+        prices = tuple(Fraction(float(solution.prices[i, row.objective])) for row in rows)
+        faults += _price_faults(process, solution, i, rows)
+        one = columns.priced(process, i, rows, prices)
+        dual = optimize(one, 0, allowed, start, choose(process))
+        bought = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
+        gaps[i] = float(columns.expected(process, dual.values.value) - bought - Fraction(float(solution.best[i])))
+        priced_size = sizes[i] + sum(float(abs(p)) * sizes[r.objective] for p, r in zip(prices, rows, strict=True))
+        if not abs(gaps[i]) <= _PROGRAM * priced_size:
+            faults.append(
+                f"{process.signals[i]}: at these prices the best return is {solution.best[i] + gaps[i]:.9g}, not "
+                f"{solution.best[i]:.9g}."
+            )
+        width = _PROGRAM * np.max(dual.backup.scale, axis=1)
+        left = judge(one, 0, dual.values, dual.values, dual.backup, allowed, width, dual.known).reached
+        threshold, is_face = threshold_of(
+            Fraction(float(solution.best[i])), float(solution.slack[i]), float(solution.limits[i])
+        )
+        if is_face or i == process.num_objectives - 1:
+            allowed = left
+            rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in zip(rows, prices, strict=True))
+        else:
+            rows = (*rows, Row(i, threshold))
+        start = dual.policy
+    faults += _policy_faults(process, policy, allowed)
+    return dataclasses.replace(solution, returns=returns, gaps=gaps, faults=tuple(faults))
+
+
+def _return_faults(
+    process: MOMDP, solution: ProgramSolution, returns: Any, visits: Any, sizes: Float[np.ndarray, " M"]
+) -> list[str]:
+    found = []
+    needed = solution.thresholds.copy()
+    needed[-1] = solution.best[-1]
+    for i, name in enumerate(process.signals):
+        width = _PROGRAM * sizes[i]
+        if not abs(returns[i] - solution.returns[i]) <= width:
+            found.append(f"{name}: the policy returns {returns[i]:.9g}, not {solution.returns[i]:.9g}.")
+        if not returns[i] >= needed[i] - width:
+            found.append(f"{name}: the policy returns {returns[i]:.9g}, less than the {needed[i]:.9g} that is needed.")
+    if not np.allclose(visits, solution.occupancy, rtol=1e-6, atol=_PROGRAM * np.max(visits)):
+        found.append("The occupancy is not that of the policy.")
+    return found
+
+
+def _price_faults(process: MOMDP, solution: ProgramSolution, i: int, rows: tuple[Row, ...]) -> list[str]:
+    """Only what constrains an objective has a price, and no inequality a negative one."""
+    free = np.ones(process.num_objectives, bool)
+    free[[row.objective for row in rows]] = False
+    negative = [row.objective for row in rows if not row.tight and not solution.prices[i, row.objective] >= 0]
+    wrong = [*np.flatnonzero(free & (solution.prices[i] != 0)), *negative]
+    return [
+        f"{process.signals[i]}: {process.signals[j]} has the price {solution.prices[i, j]:.9g}, which it cannot have."
+        for j in wrong
+    ]
+
+
+def _policy_faults(process: MOMDP, policy: Float[np.ndarray, "S A"], allowed: Bool[np.ndarray, "S A"]) -> list[str]:
+    outside = np.argwhere((policy > 0) & ~allowed & ~process.terminal[:, None])
+    if not len(outside):
+        return []
+    return [
+        f"The policy takes action {outside[0, 1]} in state {outside[0, 0]}, which is not best at these prices"
+        f"{_more(len(outside))}."
+    ]

@@ -1,0 +1,202 @@
+"""The best mixture of policies under constraints on its returns, by column generation.
+
+    max J_i(x)    over mixtures x of policies,  J_j(x) >= threshold_j (or =)  for some more important j
+
+A mixture of policies is a mixture of deterministic ones, and few of them: one more than there are constraints. Given
+prices `y` for the constraints, the best policy for the reward `r_i + sum_j y_j r_j` is found by policy iteration; it
+joins the mixture if it is better than what is mixed at those prices, else the mixture is optimal and the prices prove
+it. The program over the mixture is tiny, and is solved in rational numbers.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from lexrl import doubled
+from lexrl.doubled import Doubled
+from lexrl.exact import rational
+from lexrl.exact.backups import exact_rewards, single
+from lexrl.exact.clock import Clock
+from lexrl.exact.linear import Way, choose
+from lexrl.exact.policy_iteration import LevelSolution, chain_system, climb, optimize, refine
+from lexrl.lex import Arr
+from lexrl.momdp import MOMDP
+
+_NOTHING, _LITTLE = Fraction(1, 2**80), Fraction(1, 2**40)
+"""A gain below this share of the returns is none: where returns are known to 90 bits, and in ordinary arithmetic."""
+Prices = tuple[Fraction, ...]
+"""One for each row."""
+
+
+class Row(NamedTuple):
+    """A constraint that a more important objective leaves: `J_j >= threshold`, or equality where it has had a price."""
+
+    objective: int
+    threshold: Fraction
+    tight: bool = False
+
+
+class Column(NamedTuple):
+    """A deterministic policy and its returns, one for each objective."""
+
+    policy: Int[Arr, " S"]
+    returns: tuple[Fraction, ...]
+
+
+class Mixture(NamedTuple):
+    """The optimum of one objective under constraints."""
+
+    columns: tuple[Column, ...]
+    """The policies that are mixed."""
+    weights: tuple[Fraction, ...]
+    prices: Prices
+    best: Fraction
+    bound: Fraction
+    """No mixture within the constraints is better, given the prices."""
+    dual: LevelSolution
+    """The optimum of the priced reward."""
+    process: MOMDP
+    """The process with the priced reward."""
+
+
+def column_of(process: MOMDP, policy: Int[np.ndarray, " S"], way: Way) -> Column:
+    """A policy with its returns to twice the digits; one gamma for all objectives."""
+    rows = np.arange(process.num_states) * process.num_actions + policy
+    system = chain_system(process, rows, float(process.gamma[0]), way)
+    values = [refine(system, exact_rewards(process, j, rows), None).values for j in range(process.num_objectives)]
+    return Column(policy, tuple(expected(process, one.value) for one in values))
+
+
+def expected(process: MOMDP, value: Doubled) -> Fraction:
+    """`J` from the initial distribution."""
+    return doubled.as_fraction(doubled.total(doubled.times(value, process.initial)))
+
+
+def priced(process: MOMDP, i: int, rows: tuple[Row, ...], prices: Prices) -> MOMDP:
+    """The process with the reward `r_i + sum_j y_j r_j` as its only one."""
+    everywhere = np.arange(process.num_states * process.num_actions)
+    reward = exact_rewards(process, i, everywhere)
+    for row, price in zip(rows, prices, strict=True):
+        if price:
+            factor = Doubled(*(np.broadcast_to(part, everywhere.shape) for part in doubled.from_fraction(price)))
+            reward = doubled.add(reward, doubled.product(exact_rewards(process, row.objective, everywhere), factor))
+    shape = process.rewards.shape[1:]
+    kept = process.action_mask & ~process.terminal[:, None]
+    reward = Doubled(*(np.where(kept, part.reshape(shape), 0.0) for part in reward))
+    return single(process, reward, float(process.gamma[0]), process.signals[i])
+
+
+def best_mixture(
+    process: MOMDP,
+    i: int,
+    allowed: Bool[np.ndarray, "S A"],
+    rows: tuple[Row, ...],
+    pool: tuple[Column, ...],
+    clock: Clock,
+) -> Mixture:
+    """The best mixture for objective i; `pool` holds policies of which some mixture satisfies the rows."""
+    way = choose(process)
+    exact = [
+        *pool,
+        *(column_of(process, one.policy, way) for one in _candidates(process, i, allowed, rows, pool, clock)),
+    ]
+    while True:
+        master, prices = _master(i, rows, exact)
+        one = priced(process, i, rows, prices)
+        dual = optimize(one, 0, allowed, _heaviest(master, exact).policy, way, clock)
+        paid = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
+        bound = expected(process, dual.values.value) + Fraction(dual.bound if np.isfinite(dual.bound) else 1e300) - paid
+        clock.report(process.signals[i], len(exact), float(bound - master.value))
+        new = column_of(process, dual.policy, way)
+        if clock.expired or not _gains(new, i, rows, prices, exact, _NOTHING):
+            break
+        exact.append(new)
+    used = [(column, weight) for column, weight in zip(exact, master.weights, strict=False) if weight > 0]
+    columns, weights = zip(*used, strict=True)
+    return Mixture(columns, weights, prices, master.value, bound, dual, one)
+
+
+def _candidates(
+    process: MOMDP,
+    i: int,
+    allowed: Bool[np.ndarray, "S A"],
+    rows: tuple[Row, ...],
+    pool: tuple[Column, ...],
+    clock: Clock,
+) -> list[Column]:
+    """Policies that the best mixture uses, found in ordinary arithmetic: it gets there, or nearly."""
+    way, everything = choose(process), list(pool)
+    states, gamma = np.arange(process.num_states), float(process.gamma[0])
+    while True:
+        master, prices = _master(i, rows, everything)
+        factors = np.array([1.0, *(float(price) for price in prices)])
+        reward = np.tensordot(factors, process.rewards[[i, *(row.objective for row in rows)]], axes=1)
+        one = single(process, doubled.exactly(reward), gamma, process.signals[i])
+        policy, _, _ = climb(one, 0, allowed, _heaviest(master, everything).policy, way, clock)
+        chosen = states * process.num_actions + policy
+        system = chain_system(process, chosen, gamma, way)
+        returns = [process.initial @ system.solve(each.ravel()[chosen]) for each in process.rewards]
+        new = Column(policy, tuple(Fraction(float(each)) for each in returns))
+        if clock.expired or not _gains(new, i, rows, prices, everything, _LITTLE):
+            break
+        everything.append(new)
+    weighty = zip(everything[len(pool) :], master.weights[len(pool) :], strict=False)
+    return [column for column, weight in weighty if weight > 0]
+
+
+def _heaviest(master: rational.Optimum, pool: Sequence[Column]) -> Column:
+    return pool[int(np.argmax([float(weight) for weight in master.weights[: len(pool)]]))]
+
+
+def _gains(new: Column, i: int, rows: tuple[Row, ...], prices: Prices, pool: Sequence[Column], share: Fraction) -> bool:
+    """Is a policy better than all that are mixed, at the prices, by more than a share of what is added up?"""
+    paid = (abs(price * row.threshold) for price, row in zip(prices, rows, strict=True))
+    size = max(abs(new.returns[i]), *paid)
+    return worth(new, i, rows, prices) - max(worth(old, i, rows, prices) for old in pool) > share * size
+
+
+def worth(column: Column, i: int, rows: tuple[Row, ...], prices: Prices) -> Fraction:
+    """What a policy returns at the prices of the rows."""
+    bought = (price * column.returns[row.objective] for price, row in zip(prices, rows, strict=True))
+    return column.returns[i] + sum(bought, Fraction(0))
+
+
+def _master(i: int, rows: tuple[Row, ...], pool: Sequence[Column]) -> tuple[rational.Optimum, Prices]:
+    """The best mixture of the policies in the pool: one row for the weights, one for each constraint. And the prices
+    of the constraints."""
+    loose = [k for k, row in enumerate(rows) if not row.tight]
+    table = [[Fraction(1)] * len(pool) + [Fraction(0)] * len(loose)]
+    for k, row in enumerate(rows):
+        surplus = [Fraction(-1 if k == other else 0) for other in loose]
+        table.append([column.returns[row.objective] for column in pool] + surplus)
+    costs = [column.returns[i] for column in pool] + [Fraction(0)] * len(loose)
+    found = rational.maximize(costs, table, [Fraction(1), *(row.threshold for row in rows)])
+    if found is None:
+        raise ArithmeticError("No mixture of the policies found so far satisfies the constraints they came from.")
+    return found, tuple(-dual for dual in found.duals[1:])
+
+
+def occupancies(process: MOMDP, columns: tuple[Column, ...], weights: tuple[Fraction, ...]) -> Float[np.ndarray, "S A"]:
+    """`x(s, a)`: the discounted number of times the mixture uses (s, a)."""
+    states, found = np.arange(process.num_states), np.zeros((process.num_states, process.num_actions))
+    for column, weight in zip(columns, weights, strict=True):
+        system = chain_system(
+            process, states * process.num_actions + column.policy, float(process.gamma[0]), choose(process)
+        )
+        visits = np.where(process.terminal, 0.0, np.maximum(system.solve_transposed(process.initial), 0.0))
+        found[states, column.policy] += float(weight) * np.where(visited(process, column.policy), visits, 0.0)
+    return found
+
+
+def visited(process: MOMDP, policy: Int[np.ndarray, " S"]) -> Bool[np.ndarray, " S"]:
+    """States that a policy can come to from the initial distribution."""
+    chain = chain_system(process, np.arange(process.num_states) * process.num_actions + policy, 1.0, "sparse").chain
+    forward, reached = (chain.T != 0).astype(float), process.initial > 0
+    while True:
+        wider = reached | (forward @ reached.astype(float) > 0)
+        if (wider == reached).all():
+            return reached
+        reached = wider

@@ -1,0 +1,205 @@
+"""The policy that is handed over when training is over: fresh episodes decide among those an algorithm kept.
+
+Every candidate plays the same episodes, so that differences are not noise of the environment. They are compared
+lexicographically and with confidence (`lex.choose`); training is not disturbed, and its steps are not counted. Where an
+objective has slack, the best mixture is found (`lexrl.loops.mixtures`): once from the episodes of all candidates, and
+once more from new episodes of those it needs, since the best of many looks better than it is.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from lexrl import lex
+from lexrl.loops.evaluation import Evaluation
+from lexrl.loops.mixtures import best_mixtures
+from lexrl.loops.population import Population
+from lexrl.tolerance import of_returns
+from lexrl.types import HasCandidates, HasColumns, State
+
+EPISODES = 100
+"""That each candidate plays."""
+MIN_EPISODES = 10
+"""That each plays at least, where episodes are expensive."""
+FIRST = 2**30
+"""The number of the first one. Evaluations begin at 0: episodes that a policy was chosen by would flatter it."""
+MAX_ROUNDS = 20
+"""How many times as many the candidates of a mixture play again, at most."""
+PRECISION = 0.03
+"""They stop earlier if the standard errors of their losses are below this fraction of the slack."""
+AROUND = (0.7, 1.0, 1.4)
+"""Times the slack: the candidates of the best mixtures for these play again, as the first look may err."""
+
+Play = Callable[[State, int], Evaluation]
+"""Play at most `EPISODES` episodes, from this number on, with a state of each member."""
+
+
+class Selection(NamedTuple):
+    """What was chosen for each member."""
+
+    agents: State
+    """`[members, ...]`: the states that play what was chosen."""
+    chosen: np.ndarray
+    """`[members]`: which candidate; of a mixture the most likely one."""
+    weights: np.ndarray
+    """`[members, candidates]`: the probability of each candidate; 1 for the only one, unless it is a mixture."""
+    about: tuple[dict[str, Any], ...]
+    """What the algorithm says about it; about a mixture, what it says about each part, with its probability."""
+    returns: np.ndarray
+    """`[members, M]`: its mean undiscounted returns, in the user's signs."""
+    references: np.ndarray
+    """`[members, M - 1]`: for the first i objectives alone, the best candidate of the stages until then;
+    -1: there is none."""
+
+
+def select(population: Population, agents: State, play: Play, num_objectives: int) -> Selection | None:
+    """Choose for every member; None: the algorithm has nothing to choose from."""
+    algorithms = population.algorithms
+    if not isinstance(algorithms, HasCandidates) or (number := algorithms.num_candidates(num_objectives)) == 0:
+        return None
+    players = Players(population, agents, play)
+    returns = players.play_all(range(number))
+    judged = [_judged(algorithms, i, member) for i, member in enumerate(returns)]
+    slack, limits = (np.stack(part) for part in ([each.slack for each in judged], [each.limits for each in judged]))
+    granted = np.any(slack[:, :-1] > 0, axis=1) & ~np.isfinite(limits).any(axis=1)  # mixtures know no limits
+    chosen = np.array([lex.choose(*each) for each in judged], np.int32)
+    references = _references(algorithms, judged)
+    if not isinstance(algorithms, HasColumns) or not granted.any():
+        return players.selection(players.states(chosen), np.eye(number)[chosen], returns, references)
+    columns = range(number, number + algorithms.num_columns(num_objectives))
+    returns = np.concatenate([returns, players.play_all(columns)], axis=1)
+    mixed = _mix(players, returns, slack, single=not algorithms.mixture)
+    weights = np.where(granted[:, None], mixed, np.eye(returns.shape[1])[chosen])
+    return players.selection(players.mixtures(weights), weights, returns, references)
+
+
+def affordable(population: Population, total_timesteps: int) -> int:
+    """How many episodes each candidate plays where the environment is stepped from Python: as many as take a fifth of
+    the steps of training, but no fewer than ten."""
+    algorithms: Any = population.algorithms
+    steps = algorithms.num_candidates(len(population.order.objectives)) * population.spec.max_episode_steps
+    return min(max(total_timesteps // (5 * steps), MIN_EPISODES), EPISODES)
+
+
+class Players(NamedTuple):
+    """The members and how their candidates play."""
+
+    population: Population
+    agents: State
+    play: Play
+
+    def play_all(self, candidates: range) -> np.ndarray:
+        """Returns `[members, candidates, episodes, 2, M]`, discounted and undiscounted; all are maximized."""
+        everybody = np.ones(self.population.size, np.int32)
+        return np.stack([self.play_each(everybody * i, FIRST) for i in candidates], axis=1)
+
+    def play_each(self, index: np.ndarray, first: int) -> np.ndarray:
+        """Returns `[members, episodes, 2, M]` of one candidate for each member, in episodes from a number on."""
+        played, signs = self.play(self.states(index), first), np.asarray(self.population.order.signs)
+        return np.stack([played.discounted * signs, played.returns * signs], axis=-2)
+
+    def states(self, index: np.ndarray) -> State:
+        return each_candidate(self.population.algorithms, self.agents, self._padded(index))
+
+    def mixtures(self, weights: np.ndarray) -> State:
+        return _mixtures(self.population.algorithms, self.agents, self._padded(weights.astype(np.float32)))
+
+    def selection(self, agents: State, weights: np.ndarray, returns: np.ndarray, references: np.ndarray) -> Selection:
+        """What was chosen, from the probability of each candidate."""
+        undiscounted = returns[:, :, :, 1].mean(axis=2) * np.asarray(self.population.order.signs)
+        # The return of a candidate that is not played may be no number.
+        means = (weights[..., None] * np.where(weights[..., None] > 0, undiscounted, 0.0)).sum(axis=1)
+        about = tuple(self._describe(each, returns.shape[-1]) for each in weights)
+        return Selection(agents, weights.argmax(axis=1), weights, about, means, references)
+
+    def _describe(self, weights: np.ndarray, num_objectives: int) -> dict[str, Any]:
+        describe: Any = self.population.algorithms
+        parts = [
+            describe.describe_candidate(num_objectives, int(index)) | {"probability": float(weights[index])}
+            for index in np.flatnonzero(weights)
+        ]
+        if len(parts) > 1:
+            return {"mixture": parts}
+        return describe.describe_candidate(num_objectives, int(weights.argmax()))
+
+    def _padded(self, each: np.ndarray) -> np.ndarray:
+        return each[np.minimum(np.arange(self.population.seeds.shape[0]), len(each) - 1)]
+
+
+def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, *, single: bool) -> np.ndarray:
+    """`[members, candidates]`: the best mixtures within the slack, from new episodes of the candidates they need."""
+    needed = [_needed(*each, single) for each in zip(returns, slack, strict=True)]
+    index = np.stack([np.resize(each, max(map(len, needed))) for each in needed], axis=1).astype(np.int32)
+    played = np.zeros((*index.shape, 0, *returns.shape[3:]))
+    for k in range(1, MAX_ROUNDS + 1):
+        new = np.stack([players.play_each(each, FIRST + EPISODES * k) for each in index])
+        played = np.concatenate([played, new], axis=2)
+        if _precise(played, slack):
+            break
+    weights = np.zeros(returns.shape[:2])
+    for i, support in enumerate(needed):
+        weights[i, support] = best_mixtures(played[: len(support), i], slack[i], single=single).weights[-1]
+    return weights
+
+
+def _needed(returns: np.ndarray, slack: np.ndarray, single: bool) -> np.ndarray:
+    """The candidates of one member that are worth a second look."""
+    walks = [best_mixtures(returns, factor * slack, single=single, confidence=0.0) for factor in AROUND]
+    return np.unique(np.concatenate([walk.support for walk in walks]))
+
+
+def _precise(played: np.ndarray, slack: np.ndarray) -> bool:
+    """Is the difference `[candidates, members, episodes, 2, M]` between candidates known well, next to the slack?"""
+    discounted, useful = played[:, :, :, 0, :-1], slack[:, :-1]  # the last objective has none to lose to
+    apart = discounted - discounted[:1]
+    error = apart.std(axis=2) / np.sqrt(apart.shape[2])
+    return bool(np.all((error <= PRECISION * useful)[:, useful > 0]))
+
+
+class Judged(NamedTuple):
+    """What decides between the candidates of one member."""
+
+    returns: np.ndarray
+    """`[candidates, episodes, 2, M]`; objectives with a limit are judged undiscounted in both rows."""
+    slack: np.ndarray
+    limits: np.ndarray
+
+
+def _judged(algorithms: Any, member: int, returns: np.ndarray) -> Judged:
+    """The slack is of the best mean return of any candidate, or of the limit; limits are on undiscounted returns."""
+    tolerance, given = (
+        jax.tree.map(lambda leaf: np.asarray(leaf)[member], part) for part in (algorithms.tolerance, algorithms.limits)
+    )
+    limits = np.broadcast_to(np.asarray(given, float), returns.shape[-1:])
+    returns = np.where(np.isfinite(limits), returns[:, :, 1:], returns)
+    best = lex.enough(returns[:, :, 0].mean(axis=1).max(axis=0), limits)
+    return Judged(returns, np.asarray(of_returns(tolerance, best, 1), float), limits)
+
+
+def _references(algorithms: Any, judged: Sequence[Judged]) -> np.ndarray:
+    """For each member and each prefix of the order, which candidate serves it best. A candidate that does not say its
+    stage is of the last one, which is no reference."""
+    candidates, *_, m = judged[0].returns.shape
+    stages = [algorithms.describe_candidate(m, one).get("stage", m) for one in range(candidates)]
+    until = [np.flatnonzero(np.array(stages) <= i) for i in range(1, m)]
+    found = [
+        [
+            own[lex.choose(each.returns[own, ..., :i], each.slack[:i], each.limits[:i])] if len(own) else -1
+            for i, own in enumerate(until, 1)
+        ]
+        for each in judged
+    ]
+    return np.array(found, np.int32).reshape(len(judged), m - 1)
+
+
+@jax.jit
+def each_candidate(algorithms: Any, agents: State, index: Any) -> State:
+    """The agent states that play one candidate of each member."""
+    return jax.vmap(lambda algorithm, agent, one: algorithm.candidate(agent, one))(algorithms, agents, index)
+
+
+@jax.jit
+def _mixtures(algorithms: Any, agents: State, weights: Any) -> State:
+    return jax.vmap(lambda algorithm, agent, each: algorithm.mix(agent, each))(algorithms, agents, weights)

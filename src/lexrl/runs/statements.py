@@ -1,0 +1,211 @@
+"""What a verdict has to decide: one statement for each seed, objective and reference, and what is known about each.
+
+Everything here is maximized: returns are multiplied by the signs of the order. A statement says that the policy of a
+seed is at most a tolerance worse than its reference,
+
+    J_i(policy) >= J_i(reference) - tau_i        tau_i = slack_i + 1 % of the range of objective i
+
+in what the algorithm optimized, the discounted return. The slack is what the order grants. The range is that of the
+mean returns in training and in the first batch of episodes: smaller differences are not worth deciding, and without a
+margin equal policies could never be told from slightly worse ones.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexrl import verify
+from lexrl.loops.evaluation import Evaluation
+from lexrl.order import Order
+from lexrl.tolerance import of_returns
+from lexrl.types import HasTolerance
+
+MARGIN = 0.01
+"""Differences below this share of an objective's range do not count."""
+MARGIN_OF_SEEDS = 0.05
+"""Likewise, between the policies of different seeds: only a seed that is far behind is worth a sentence."""
+
+
+class Episodes(NamedTuple):
+    """Episodes of one policy of each seed, all objectives maximized."""
+
+    returns: np.ndarray
+    """`[seeds, n, m]`: undiscounted."""
+    discounted: np.ndarray
+    lengths: np.ndarray
+    """`[seeds, n]`"""
+
+    @classmethod
+    def of(cls, played: Evaluation, order: Order) -> "Episodes":
+        signs = np.asarray(order.signs, float)[: played.returns.shape[-1]]
+        return cls(played.returns * signs, played.discounted * signs, np.asarray(played.lengths))
+
+    def plus(self, more: "Episodes") -> "Episodes":
+        return Episodes(*(np.concatenate(parts, axis=1) for parts in zip(self, more, strict=True)))
+
+
+class Scale(NamedTuple):
+    """The units of each objective `[M]`, for undiscounted and for discounted returns."""
+
+    undiscounted: np.ndarray
+    """The range of mean returns."""
+    discounted: np.ndarray
+    span: np.ndarray
+    """The range of the returns of single episodes, of untrained policies as well."""
+    discounted_span: np.ndarray
+
+
+class Statement(NamedTuple):
+    """A policy keeps an objective, measured by a reference or by a limit."""
+
+    seed: int
+    """The position of the seed among those of the run."""
+    objective: int
+    name: str
+    """What it is compared with."""
+    source: int = 0
+    """Which of the policies that were played it is compared with; 0 are those that are judged."""
+    other: int = 0
+    """The position of the seed whose policy that is."""
+    limit: float | None = None
+    """The return that is enough, instead of a reference; all objectives are maximized."""
+    skip: int = 0
+    """Episodes that do not count, because the reference was chosen by them."""
+    margin: float = MARGIN
+
+
+class Measured(NamedTuple):
+    """What is known about a statement."""
+
+    bounds: verify.Bounds
+    tolerance: float
+    slack: float
+    decision: int
+    value: np.ndarray
+    """`[n]`: undiscounted returns of the policy, and of the reference."""
+    reference: np.ndarray
+
+
+def make_statements(
+    played: Sequence[Episodes], serves: Sequence[int], names: Sequence[str], order: Order, across: bool
+) -> list[Statement]:
+    """All statements, from the first batch of episodes.
+
+    Args:
+        played: the policies that are judged, then the references.
+        serves: how many objectives each reference serves.
+        names: what each reference is called.
+        across: compare seeds with each other, too.
+    """
+    seeds, found = range(len(played[0].returns)), []
+    limits = order.limits()
+    for j in np.flatnonzero(np.isfinite(limits)):
+        found += [Statement(s, int(j), "the limit", limit=float(limits[j])) for s in seeds]
+    for j in range(len(order.objectives) - 1):
+        if np.isfinite(limits[j]):
+            continue
+        sources = [k for k, count in enumerate(serves, 1) if count == j + 1]
+        found += [Statement(s, j, names[k - 1], k, s) for k in sources for s in seeds if _fair(played, k, s, j)]
+        if across and len(seeds) > 1:
+            found += _across(played, sources[0] if sources else 0, j)
+    return found
+
+
+def _fair(played: Sequence[Episodes], source: int, seed: int, objective: int) -> bool:
+    """Is a reference, in what is more important, as good as the policy that is judged, by two standard errors in the
+    first batch? One that is not has bought its return of this objective."""
+    mine, theirs = (played[k].discounted[seed, :, :objective] for k in (0, source))
+    gaps = theirs - mine
+    doubt = 2.0 * gaps.std(axis=0) / np.sqrt(len(gaps)) + 1e-6 * np.abs(mine).max(axis=0)
+    return not bool((gaps.mean(axis=0) < -doubt).any())
+
+
+def _across(played: Sequence[Episodes], source: int, objective: int) -> list[Statement]:
+    """Every seed against the best one; it is chosen by the first batch, which therefore does not count."""
+    means = played[source].discounted.mean(axis=1)
+    best = np.arange(len(means))
+    for j in range(objective + 1):
+        # Only seeds that are among the best in what is more important.
+        gap, error = means[best, j].max() - means[:, j], played[source].discounted[:, :, j].std(axis=1)
+        near = gap <= (0.0 if j == objective else 2.0 * error.max() / np.sqrt(played[source].discounted.shape[1]))
+        best = np.array([s for s in best if near[s]], int)
+        if len(best) == 0:  # values that are no numbers
+            return []
+    other, skip = int(best[0]), played[0].returns.shape[1]
+    return [
+        Statement(s, objective, "the best of the other seeds", source, other, None, skip, MARGIN_OF_SEEDS)
+        for s in range(len(means))
+        if s != other
+    ]
+
+
+def make_scale(curves: np.ndarray, played: Sequence[Episodes], untrained: Episodes, gamma: Any) -> Scale:
+    """The range of the mean returns in training `[points, seeds, M]` and of the policies that were played.
+
+    The curves are undiscounted; what the range is in discounted returns follows from the length of the episodes.
+    Episodes of untrained policies show how far single returns may differ, which trained ones may show too rarely.
+    """
+    m = curves.shape[-1]
+    rows = [curves.reshape(-1, m)]
+    for each in (*played, untrained):
+        means = np.full((len(each.returns), m), np.nan)
+        means[:, : each.returns.shape[-1]] = each.returns.mean(axis=1)
+        rows.append(means)
+    size = _range(np.concatenate(rows))
+    share = np.broadcast_to(verify.horizon_share(gamma, float(played[0].lengths.mean())), m)
+    wide = [_range(view.reshape(-1, m)) for view in (untrained.returns, untrained.discounted)]
+    return Scale(size, size * share, np.maximum(size, wide[0]), np.maximum(size * share, wide[1]))
+
+
+def _range(values: np.ndarray) -> np.ndarray:
+    """The range of each column, of what is finite in it."""
+    known = [column[np.isfinite(column)] for column in values.T]
+    return np.array([np.ptp(column) if len(column) else 0.0 for column in known])
+
+
+def measure(statement: Statement, played: Sequence[Episodes], scale: Scale, tolerance: Any, alpha: float) -> Measured:
+    """Test a statement by the episodes so far; `tolerance` is the algorithm's of this seed, None if it has none."""
+    s, j, skip = statement.seed, statement.objective, statement.skip
+    mine = played[0]
+    value = mine.returns[s, skip:, j]
+    if statement.limit is not None:
+        # A limit is tested as it is written: per episode, without a margin.
+        judged, against = value, np.full(value.shape, statement.limit)
+        reference, widest, views = against, scale.span[j], [mine.returns[..., j]]
+        margin = 0.0
+    else:
+        theirs = played[statement.source]
+        judged, against = mine.discounted[s, skip:, j], theirs.discounted[statement.other, skip:, j]
+        reference, widest = theirs.returns[statement.other, skip:, j], scale.discounted_span[j]
+        views = [each.discounted[..., j] for each in played if each.discounted.shape[-1] > j]
+        margin = statement.margin * scale.discounted[j]
+    slack = slack_of(tolerance, mine.discounted[s].mean(axis=0), j, against.mean() if len(against) else 0.0)
+    # Single precision: sums of rewards are known to about seven digits.
+    tau = slack + margin + 1e-6 * float(np.abs(against).max(initial=0.0))
+    span = max(float(widest), max(float(np.ptp(view)) for view in views))
+    gaps = judged - against
+    if len(gaps) == 0:
+        nothing = verify.Bounds(*(np.array(np.nan) for _ in range(3)))
+        return Measured(nothing, tau, slack, verify.UNDECIDED, value, reference)
+    with np.errstate(invalid="ignore"):
+        found = verify.bounds(gaps, alpha, span)
+    return Measured(found, tau, slack, int(verify.judge(gaps, tau, alpha, span)), value, reference)
+
+
+def slack_of(tolerance: Any, returns: np.ndarray, objective: int, reference: float) -> float:
+    """What the order grants this objective, at the return of the reference."""
+    if tolerance is None:
+        return 0.0
+    around = np.where(np.isfinite(returns), returns, 0.0)
+    around[objective] = reference
+    return float(np.asarray(of_returns(tolerance, around, LATE))[objective])
+
+
+LATE = 1e9
+"""Updates: a tolerance that follows a schedule counts as it is at the end."""
+
+
+def tolerances(algorithms: Sequence[Any]) -> list[Any]:
+    """The tolerance of each seed's algorithm; None for one without."""
+    return [one.tolerance if isinstance(one, HasTolerance) else None for one in algorithms]

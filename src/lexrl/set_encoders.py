@@ -1,0 +1,106 @@
+"""Networks for sets: observations of rows x features, where each row is a thing that may or may not be there.
+
+The first row is the agent itself, the others are what it sees, in any order; the first feature says whether a row is
+there at all. A small network, the same for all rows, embeds each; then either the agent attends to the others,
+
+    h_i = embed(row_i)        a_i = softmax_i(q(h_0) . k(h_i) / sqrt(d)) over the rows that are there
+    x   = [h_0, sum_i a_i v(h_i)]                                        several heads side by side
+
+or they are pooled: x = [h_0, max_i h_i, mean_i h_i] over the others. Another network reads the answer off x. What comes
+out does not depend on the order of the others, nor on what stands in rows that are not there: a perceptron on the
+flattened rows would have to learn both.
+"""
+
+import dataclasses
+import math
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from lexrl.errors import InputError
+from lexrl.perceptrons import ACTIVATIONS, MLP, Activation, mlp, require_layers
+from lexrl.types import Box, Spec
+
+Mode = Literal["attention", "pooling"]
+
+
+class SetNetwork(eqx.Module):
+    """Answers to sets; every leaf is an array. It takes one observation `[rows, features]`."""
+
+    embed: MLP
+    project: Array
+    """Queries, keys and values of all heads `[3, width, heads, d]`; empty without attention."""
+    read: MLP
+
+    def __call__(self, obs: Float[Array, "R F"]) -> Float[Array, "..."]:
+        present = obs[:, 0] > 0.5
+        rows = ACTIVATIONS[self.embed.activation](self.embed(obs))
+        together = self._attend(rows, present) if self.project.size else self._pool(rows, present)
+        return self.read(jnp.concatenate([rows[0], together]))
+
+    def _attend(self, rows: Float[Array, "R H"], present: Array) -> Array:
+        query = jnp.einsum("h,hnd->nd", rows[0], self.project[0])
+        keys, values = (jnp.einsum("rh,hnd->rnd", rows, part) for part in (self.project[1], self.project[2]))
+        scores = jnp.einsum("nd,rnd->nr", query, keys) / math.sqrt(query.shape[-1])
+        weights = jax.nn.softmax(jnp.where(present.at[0].set(True), scores, -jnp.inf), axis=-1)
+        return jnp.einsum("nr,rnd->nd", weights, values).reshape(-1)
+
+    def _pool(self, rows: Float[Array, "R H"], present: Array) -> Array:
+        others = present.at[0].set(False)[:, None]
+        largest = jnp.where(others.any(), jnp.max(jnp.where(others, rows, -jnp.inf), axis=0, initial=-1e9), 0.0)
+        mean = jnp.where(others, rows, 0.0).sum(axis=0) / jnp.maximum(others.sum(), 1)
+        return jnp.concatenate([largest, mean])
+
+
+@dataclasses.dataclass(frozen=True)
+class SetEncoder:
+    """A network for sets, as an actor, a critic or a Q-network: `Networks(actor=SetEncoder(), critic=SetEncoder())`."""
+
+    mode: str = "attention"
+    """The agent attends to the others, or they are pooled."""
+    width: int = 64
+    """Size of a row's embedding."""
+    embed_sizes: tuple[int, ...] = (64,)
+    """Sizes of the hidden layers that embed each row."""
+    num_heads: int = 2
+    """Heads of the attention, which share the width."""
+    hidden_sizes: tuple[int, ...] = (64,)
+    """Sizes of the hidden layers that read the answer."""
+    activation: Activation = "relu"
+    output_scale: float = 0.1
+    """Scale of the last layer's first weights."""
+
+    def __post_init__(self):
+        require_layers(self.activation, self.embed_sizes, self.hidden_sizes)
+        if self.mode not in ("attention", "pooling"):
+            raise InputError(f"The mode of a set encoder is {self.mode!r}; it must be 'attention' or 'pooling'.")
+        if not self.embed_sizes:
+            raise InputError("embed_sizes is (); a set encoder needs at least one hidden layer that embeds the rows.")
+        if self.num_heads < 1 or self.width < 1 or self.width % self.num_heads:
+            raise InputError(
+                f"num_heads is {self.num_heads} and width is {self.width}; the width must be a multiple of the heads."
+            )
+
+    def __str__(self) -> str:
+        return self.mode
+
+    def build(self, key: Array, spec: Spec, output_shape: tuple[int, ...]) -> SetNetwork:
+        """A new network that answers arrays of a shape."""
+        space = spec.observation_space
+        if not isinstance(space, Box) or len(space.shape) != 2:
+            raise InputError(f"A set encoder needs observations of rows x features, but these are {space}.")
+        width, heads = self.width, self.num_heads
+        keys = jax.random.split(key, 3)
+        embed = mlp(keys[0], Box((space.shape[1],)), (width,), self.embed_sizes, activation=self.activation)
+        shape = (3, width, heads, width // heads) if self.mode == "attention" else (0,)
+        project = width**-0.5 * jax.random.normal(keys[1], shape)
+        inputs = width * (2 if self.mode == "attention" else 3)
+        read = mlp(
+            keys[2], Box((inputs,)), output_shape, self.hidden_sizes,
+            activation=self.activation, output_scale=self.output_scale,
+        )  # fmt: skip
+        return SetNetwork(embed, project, read)

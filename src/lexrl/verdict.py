@@ -1,0 +1,238 @@
+"""Was the priority kept? The answer at the end of a run, in words, as JSON, and as lines of a terminal.
+
+A *finding* is one statement: seed s, objective i, against one reference. A verdict is all findings of a run, with what
+else should be known: rare events, symptoms of the training, and what to try.
+"""
+
+import dataclasses
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+from lexrl import verify
+from lexrl.errors import InputError
+
+Status = Literal["kept", "violated", "undecided"]
+NAMES: dict[int, Status] = {verify.KEPT: "kept", verify.VIOLATED: "violated", verify.UNDECIDED: "undecided"}
+SYMBOLS: dict[str, str] = {"kept": "✓", "violated": "✗", "undecided": "?"}
+PHRASES: dict[str, str] = {"kept": "kept", "violated": "violated", "undecided": "not decidable"}
+WIDTH = 110
+"""Characters of a printed line."""
+SHOWN = 5
+"""Findings that are shown in full in a terminal."""
+
+
+class Finding(NamedTuple):
+    """Whether a seed's policy kept an objective, measured by one reference."""
+
+    seed: int
+    objective: str
+    status: Status
+    reference: str
+    """What it was compared with, as in "the exact optimum"."""
+    value: float
+    """What the policy returns per episode, undiscounted, in the user's sign; for an exact comparison discounted."""
+    value_error: float
+    """Half of its 95 % interval; 0 if it is exact."""
+    reference_value: float
+    reference_error: float
+    difference: float
+    """How much better than the reference the policy is in what was optimized (discounted); negative: worse."""
+    low: float
+    """Confidence bounds of the difference, each of them valid however often one looks."""
+    high: float
+    tolerance: float
+    """How much worse the policy may be: `slack`, and a margin below which no difference counts."""
+    slack: float
+    """What the order grants."""
+    slack_used: float
+    episodes: int
+    """That decided, of each policy; 0: it was computed exactly."""
+
+    @property
+    def symbol(self) -> str:
+        return SYMBOLS[self.status]
+
+    def __str__(self) -> str:
+        values = f"{shown(self.value, self.value_error)} against {shown(self.reference_value, self.reference_error)}"
+        compared = f"{values} of {self.reference}"
+        if self.status == "violated":
+            return f"violated at objective {self.objective!r}: {compared} ({self._how})"
+        if self.status == "kept":
+            return f"kept {self.objective!r}: {compared} ({self._how})"
+        width = (self.high - self.low) / 2
+        gap = f"difference {shown(self.difference, width)}, tolerance {self.tolerance:.3g}"
+        return f"not decidable at objective {self.objective!r} with {self.episodes:,} episodes: {compared} ({gap})"
+
+    @property
+    def _how(self) -> str:
+        return "exact" if self.episodes == 0 else "95 %"
+
+
+class RareEvents(NamedTuple):
+    """How often an episode of a seed had any cost."""
+
+    seed: int
+    objective: str
+    events: int
+    episodes: int
+    bound: float
+    """Upper bound of the probability, at 95 %."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """Was the priority kept, per seed and in all?"""
+
+    seeds: tuple[int, ...]
+    objectives: tuple[str, ...]
+    """The most important first."""
+    findings: tuple[Finding, ...]
+    """One for each seed, objective and reference."""
+    references: str
+    """A sentence on what the policies were compared with."""
+    method: str
+    """A sentence on how it was decided."""
+    episodes: int
+    """Fresh episodes of each policy."""
+    seconds: float
+    rare_events: tuple[RareEvents, ...] = ()
+    symptoms: tuple[str, ...] = ()
+    """What the training itself showed."""
+    advice: tuple[str, ...] = ()
+    """What to try, the most promising first."""
+
+    @property
+    def status(self) -> Status:
+        """Of the run: violated if any seed violates; kept if every seed keeps every objective."""
+        return _all([self.of_seed(seed) for seed in self.seeds])
+
+    def of_seed(self, seed: int) -> Status:
+        """Of one seed; undecided if it was compared with nothing."""
+        return _all([finding.status for finding in self.findings if finding.seed == seed])
+
+    def of_objective(self, seed: int, objective: str) -> Status | None:
+        """Of one objective of a seed, over all references; None where there was none."""
+        found: list[Status] = [one.status for one in self.findings if (one.seed, one.objective) == (seed, objective)]
+        return _all(found) if found else None
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence."""
+        if not self.findings:
+            return "not decidable: there is nothing to compare with"
+        by_status = {status: [s for s in self.seeds if self.of_seed(s) == status] for status in get_args(Status)}
+        if len(self.seeds) == 1 or len(by_status[self.status]) == len(self.seeds):
+            where = "" if len(self.seeds) == 1 else f" in all {len(self.seeds)} seeds"
+            return f"{PHRASES[self.status]}{where}"
+        parts = [
+            f"{PHRASES[status]} in {len(seeds)} of {len(self.seeds)} seeds"
+            + (f" ({_listed(seeds)})" if status != "kept" else "")
+            for status, seeds in by_status.items()
+            if seeds
+        ]
+        return "; ".join(parts)
+
+    def lines(self) -> list[tuple[Status | None, str]]:
+        """The verdict in lines, each with the status that gives it a symbol and a color."""
+        shown = [one for status in ("violated", "undecided") for one in self.findings if one.status == status]
+        found: list[tuple[Status | None, str]] = [(self.status, f"Priority {self.sentence}.")]
+        for one in shown[:SHOWN]:
+            found.append((one.status, f"seed {one.seed}: {one}"))
+        if len(shown) > SHOWN:
+            found.append((None, f"and {len(shown) - SHOWN} more: `lexrl report` has the table"))
+        found.append((None, f"{self.references} {self.method}"))
+        found += [(None, sentence) for sentence in (*self._rare(), *self.symptoms)]
+        return found + [(None, f"Try: {one}") for one in self.advice]
+
+    def _rare(self) -> list[str]:
+        """One line for each objective with events: how often there were any, and what that shows."""
+        lines = []
+        for objective in dict.fromkeys(one.objective for one in self.rare_events):
+            own = [one for one in self.rare_events if one.objective == objective]
+            worst = max(own, key=lambda one: one.bound)
+            events, episodes = sum(one.events for one in own), sum(one.episodes for one in own)
+            sentence = f"Episodes with any {objective}: {events:,} of {episodes:,}"
+            sentence += (
+                "." if worst.bound > 0.5 else f"; its probability is below {worst.bound:.2g} in every seed (95 %)."
+            )
+            if worst.events == 0:
+                needed = " and ".join(f"{verify.clean_episodes(p):,} for {100 * p:g} %" for p in (0.01, 0.001))
+                sentence += f" Episodes without any that are needed to show less: {needed}."
+            lines.append(sentence)
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(
+            textwrap.fill(text, WIDTH, initial_indent=f"{SYMBOLS.get(status or '', ' ')} ", subsequent_indent="  ")
+            for status, text in self.lines()
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """For `summary.json`."""
+        return {
+            "status": self.status,
+            "sentence": self.sentence,
+            "confidence": 1.0 - verify.ALPHA,
+            "by_seed": {str(seed): self.of_seed(seed) for seed in self.seeds},
+            "seeds": list(self.seeds),
+            "objectives": list(self.objectives),
+            "findings": [_finite(one._asdict()) for one in self.findings],
+            "rare_events": [one._asdict() for one in self.rare_events],
+            "references": self.references,
+            "method": self.method,
+            "episodes": self.episodes,
+            "seconds": round(self.seconds, 2),
+            "symptoms": list(self.symptoms),
+            "advice": list(self.advice),
+        }
+
+
+def from_json(content: Mapping[str, Any]) -> Verdict:
+    """What `as_json` wrote."""
+    names = {field.name for field in dataclasses.fields(Verdict)}
+    known: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in content.items() if name in names
+    }
+    try:
+        read: list[dict[str, Any]] = [
+            {name: math.nan if value is None else value for name, value in one.items()} for one in content["findings"]
+        ]
+        known["findings"] = tuple(Finding(**one) for one in read)
+        known["rare_events"] = tuple(RareEvents(**one) for one in content["rare_events"])
+        return Verdict(**known)
+    except (AttributeError, KeyError, TypeError):
+        raise InputError(
+            "The verdict in the summary is damaged, or of another version; `lexrl verify RUN` makes it anew."
+        ) from None
+
+
+def shown(value: float, error: float) -> str:
+    """A number with as many digits as its error justifies: two of it."""
+    if not math.isfinite(value):
+        return "no number"
+    if not (math.isfinite(error) and error > 0):
+        return f"{value:.4g}"
+    places = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:,.{places}f} ± {error:,.{places}f}"
+
+
+def _all(statuses: Sequence[Status]) -> Status:
+    """Violated if any is, kept if all are; nothing is kept where there is nothing to compare with."""
+    if "violated" in statuses:
+        return "violated"
+    return "kept" if statuses and "undecided" not in statuses else "undecided"
+
+
+def _finite(content: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in content.items()
+    }
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    text = ", ".join(map(str, seeds[:10])) + (", ..." if len(seeds) > 10 else "")
+    return f"seed {text}" if len(seeds) == 1 else f"seeds {text}"

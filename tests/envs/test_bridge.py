@@ -1,0 +1,132 @@
+"""Gymnasium environments as finite MOMDPs."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import lexrl
+from lexrl.envs.bridge import model_of
+from lexrl.envs.randomness import Scripted, outcomes
+
+
+def test_a_transition_table():
+    momdp = lexrl.momdp_from_env("FrozenLake-v1", 0.9, is_slippery=False)
+    assert (momdp.num_states, momdp.num_actions, momdp.signals) == (17, 4, ("reward",))
+    # Six steps to the goal.
+    assert lexrl.solve(momdp).returns[0] == pytest.approx(0.9**5)
+    slippery = lexrl.momdp_from_env("FrozenLake-v1", 1.0)
+    assert lexrl.solve(slippery).returns[0] == pytest.approx(14 / 17)
+
+
+def test_cliff_walking_and_taxi():
+    assert lexrl.solve(lexrl.momdp_from_env("CliffWalking-v1", 1.0)).returns[0] == -13.0
+    taxi = lexrl.momdp_from_env("Taxi-v4", 1.0)
+    assert taxi.num_states == 501
+    assert 7.5 < lexrl.solve(taxi).returns[0] < 8.5
+
+
+def stick(env, player, shown):
+    """The expected reward of sticking, from the environment itself: every hidden card, every card the dealer draws."""
+    inner = env.unwrapped
+    worth = 0.0
+    for hidden in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]:
+
+        def run(generator, hidden=hidden):
+            inner.player, inner.dealer, inner.np_random = list(player), [shown, hidden], generator
+            return inner.step(0)[1]
+
+        worth += sum(one.probability * one.result for one in outcomes(run)) / 13
+    return worth
+
+
+@pytest.mark.parametrize("rules", [{}, {"sab": False}, {"sab": False, "natural": True}])
+def test_blackjack(rules):
+    env = lexrl.GymEnv("Blackjack-v1", max_episode_steps=100, **rules)
+    model, momdp = model_of(env), lexrl.momdp_from_env(env, 1.0)
+    real = env.make()
+    real.reset(seed=0)
+    naturals = len(model.observations) - 10  # the last ten: naturals, by the dealer's card
+    for player, shown in (([10, 9], 10), ([10, 3], 9), ([1, 10], 10), ([1, 4, 6], 8)):
+        total = sum(player) + 10 * (1 in player)
+        ordinary = model.observations.index((total, shown, int(1 in player)))
+        state = naturals + shown - 1 if player == [1, 10] else ordinary
+        assert momdp.rewards[0, state, 0] == pytest.approx(stick(real, player, shown), abs=1e-12)
+    assert -0.06 < lexrl.solve(momdp).returns[0] < 0.0
+    assert momdp.initial.sum() == pytest.approx(1.0)
+
+
+def test_exploring_deep_sea_treasure():
+    momdp = lexrl.momdp_from_env("deep-sea-treasure-v0", 1.0)
+    assert momdp.signals == ("reward_1", "reward_2")
+    treasure = lexrl.solve(momdp, "max reward_1 > max reward_2")
+    np.testing.assert_allclose(treasure.returns, [23.7, -19.0], rtol=1e-6)
+    fastest = lexrl.solve(momdp, "max reward_2 > max reward_1")
+    np.testing.assert_allclose(fastest.returns, [-1.0, 0.7], rtol=1e-6)
+
+
+def test_exploring_where_moves_are_random():
+    momdp = lexrl.momdp_from_env("resource-gathering-v0", 0.9)
+    safe = lexrl.solve(momdp, "max reward_1 > max reward_3 > max reward_2")
+    np.testing.assert_allclose(safe.returns, [0.0, 0.9**9, 0.0], atol=1e-12)
+    brave = lexrl.solve(momdp, "max reward_2 > max reward_3 > max reward_1")
+    assert brave.returns[2] < 0 < brave.returns[0]
+
+
+class Corridor(gymnasium.Env):
+    """Three cells; the last one ends. `memory` makes what happens depend on more than the cell."""
+
+    observation_space = spaces.Discrete(3)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, memory=False, draw="random"):
+        self.memory, self.draw, self.trail = memory, draw, []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell, self.trail = 0, []
+        return self.cell, {}
+
+    def step(self, action):
+        slips = getattr(self.np_random, self.draw)() < 0.3
+        self.trail.append(self.cell)
+        self.cell = max(0, self.cell - 1) if slips else min(2, self.cell + action)
+        bonus = len(self.trail) if self.memory else 0
+        return self.cell, float(self.cell + bonus), self.cell == 2, False, {"cost": float(slips)}
+
+
+def test_every_draw_is_followed():
+    momdp = lexrl.momdp_from_env(Corridor, 0.9)
+    assert momdp.signals == ("reward", "cost")
+    dense = momdp.transitions.toarray().reshape(3, 2, 3)
+    np.testing.assert_allclose(dense[1, 1], [0.3, 0.0, 0.7], atol=1e-16)
+    np.testing.assert_allclose(momdp.rewards[:, 1, 1], [1.4, 0.3])
+
+
+def test_what_is_not_markov_is_refused():
+    with pytest.raises(lexrl.InputError, match="not Markov in what it shows"):
+        lexrl.momdp_from_env(lambda: Corridor(memory=True))
+
+
+def test_what_cannot_be_followed_is_refused():
+    with pytest.raises(lexrl.InputError, match=r"draws from np_random.normal, which cannot be followed"):
+        lexrl.momdp_from_env(lambda: Corridor(draw="normal"))
+    with pytest.raises(lexrl.InputError, match="not integers"):
+        lexrl.momdp_from_env("CartPole-v1")
+    with pytest.raises(lexrl.InputError, match="continuous actions"):
+        lexrl.momdp_from_env("Pendulum-v1")
+    with pytest.raises(lexrl.InputError, match="more than 5 states"):
+        lexrl.momdp_from_env("deep-sea-treasure-v0", max_states=5)
+
+
+def test_scripts():
+    assert sorted(outcomes(lambda rng: rng.integers(2) + rng.choice([0, 1]))) == [(0.25, 0), (0.25, 2), (0.5, 1)]
+    found = outcomes(lambda rng: int(rng.random() < 0.1) + int(rng.uniform(0, 2) < 0.5))
+    assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-15)
+    assert {one.result: one.probability for one in found}[2] == pytest.approx(0.025, abs=1e-16)
+    assert Scripted((0.25,)).random() == 0.25
+
+
+def test_lexrl_environments_have_their_own_models():
+    env = lexrl.GridNav.generate(4, map_seed=1)
+    assert lexrl.momdp_from_env(env, 0.9).num_states == env.momdp(0.9).num_states

@@ -1,0 +1,108 @@
+"""Limits: an objective that counts only up to what is enough."""
+
+import numpy as np
+import pytest
+from brute_force import grid
+
+from lexrl.errors import InputError
+from lexrl.exact import action_gaps, certify_program, evaluate, gap, solve, solve_average, solve_horizon, solve_slack
+from lexrl.momdp import MOMDP
+
+
+def one_state(*actions, gamma=0.5):
+    rewards = np.array(actions, float).T[:, None, :]
+    return MOMDP.from_arrays(
+        np.ones((1, len(actions), 1)), rewards, gamma, signals=("cost", "reward", "energy")[: len(actions[0])]
+    )
+
+
+# Returns are twice these: (cost, reward).
+WORLD = one_state((0, 0), (4, 6), (10, 9))
+
+
+def test_by_hand():
+    # Cost 8 buys reward 12, cost 20 buys 18; a limit of 14 is halfway between these two.
+    found = solve_slack(WORLD, "cost <= 14 > max reward")
+    np.testing.assert_allclose(found.policy, [[0.0, 0.5, 0.5]])
+    np.testing.assert_allclose(found.returns, [-14.0, 15.0])
+    np.testing.assert_allclose(found.best, [0.0, 15.0], atol=1e-15)
+    np.testing.assert_allclose(found.prices[1], [0.5, 0.0])  # 6 more reward for 12 more cost
+    np.testing.assert_allclose(found.thresholds, [-14.0, 15.0])
+    assert found.shortfalls.tolist() == [0.0, 0.0]
+    assert certify_program(WORLD, found).faults == ()
+
+
+def test_a_limit_that_does_not_bind():
+    found = solve_slack(WORLD, "cost <= 25 > max reward")
+    np.testing.assert_allclose(found.returns, [-20.0, 18.0])
+    assert found.prices[1, 0] == 0
+
+
+def test_a_limit_that_cannot_be_satisfied():
+    found = solve_slack(WORLD, "cost <= -3 > max reward")
+    np.testing.assert_allclose(found.returns, [0.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(found.shortfalls, [3.0, 0.0])
+    assert "no policy satisfies the limit, the nearest misses it by 3" in str(found)
+
+
+def test_a_limit_from_below():
+    found = solve_slack(WORLD, "reward >= 6 > min cost")
+    np.testing.assert_allclose(found.policy, [[0.5, 0.5, 0.0]])
+    np.testing.assert_allclose(found.returns, [6.0, -4.0])
+
+
+def test_with_a_tolerance():
+    found = solve_slack(WORLD, "cost <= 12 ±2 > max reward")
+    np.testing.assert_allclose(found.returns, [-14.0, 15.0])
+    relative = solve_slack(WORLD, "cost <= 10 ±40% > max reward")
+    np.testing.assert_allclose(relative.returns, [-14.0, 15.0])
+
+
+def test_a_limit_of_the_best_is_no_slack():
+    limited, plain = solve_slack(WORLD, "cost <= 0 > max reward"), solve_slack(WORLD, "min cost > max reward")
+    np.testing.assert_array_equal(limited.policy, plain.policy)
+
+
+def test_beneath_other_objectives_and_above_others():
+    world = one_state((0, 0, 0), (4, 6, 1), (10, 9, 5), (10, 9, 2))
+    found = solve_slack(world, "cost <= 14 > max reward > min energy")
+    np.testing.assert_allclose(found.returns, [-14.0, 15.0, -3.0])
+    found = solve_slack(world, "max reward > cost <= 30 > max energy")
+    np.testing.assert_allclose(found.policy, [[0.0, 0.0, 1.0, 0.0]])
+    two = solve_slack(world, "cost <= 14 > reward >= 12 > min energy")
+    np.testing.assert_allclose(two.returns[2], -2.0)
+    assert (two.returns >= [-14 - 1e-9, 12 - 1e-9, -np.inf]).all()
+
+
+def test_on_a_grid():
+    world = grid(6)
+    free = solve_slack(world, "max reward > min cost")
+    for limit in (0.5, 1.0, 3.0):
+        found = solve_slack(world, f"cost <= {limit} > max reward")
+        assert -found.returns[0] <= limit + 1e-9
+        assert found.returns[1] <= free.returns[0] + 1e-9
+        np.testing.assert_allclose(found.returns, evaluate(world, found.policy, found.order).returns)
+
+
+def test_averages_too():
+    found = solve_average(WORLD, "cost <= 7 > max reward")
+    np.testing.assert_allclose(found.returns, [-7.0, 7.5])
+
+
+def test_gaps_count_up_to_the_limit():
+    policy = np.array([[0.5, 0.5, 0.0]])
+    measured = gap(WORLD, policy, "cost <= 14 > max reward")
+    np.testing.assert_allclose(measured.shortfall, [0.0, 9.0])
+    assert measured.level == 1
+
+
+@pytest.mark.parametrize(
+    "solver", [solve, lambda world, order: solve_horizon(world, order, 3)], ids=["solve", "solve_horizon"]
+)
+def test_action_tolerance_refuses(solver):
+    with pytest.raises(InputError, match=r"'cost <= 14 > max reward' has a limit.*`lexrl.exact.solve_slack`"):
+        solver(WORLD, "cost <= 14 > max reward")
+
+
+def test_gaps_of_actions_are_not_touched():
+    assert np.isfinite(action_gaps(solve(WORLD, "min cost > max reward")).deciding[0])

@@ -1,0 +1,362 @@
+"""Corrupted folders: whatever is done to a file, there is a sentence or nothing has changed, and nothing is deleted.
+
+A fresh seed each time, printed; `LEXRL_FUZZ_SEED=... pytest` repeats it. The long version is under the marker `slow`.
+"""
+
+import contextlib
+import errno
+import functools
+import json
+import os
+import random
+import shutil
+import time
+import warnings
+
+import pytest
+
+import lexrl
+from lexrl import store
+from lexrl.errors import InputError
+from lexrl.report import run_folder
+from lexrl.runs import execute, pipeline, plan, record
+
+ORDER = "min cost > max reward"
+SECONDS, MANY = 15, 2_000
+WRONG = [
+    None,
+    True,
+    -1,
+    0,
+    10**400,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "\ud800",
+    "../../x",
+    [],
+    [[]],
+    {},
+    [None],
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two finished runs and two that were stopped with two checkpoints each, of different settings."""
+    place = tmp_path_factory.mktemp("base")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "MAX_SHARE", float("inf"))  # a checkpoint after every chunk
+        for name, size in (("a", 4), ("b", 5)):
+            run = plan("q-learning", "grid-nav", ORDER, 2, 640, 5, env_kwargs={"size": size}, eval_episodes=2)
+            list(execute(run, place / f"finished-{name}"))
+            with contextlib.closing(execute(run, place / f"stopped-{name}")) as results:
+                for _ in range(3):
+                    next(results)
+    return place
+
+
+def files(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".png")
+
+
+def flip(path, dice, _):
+    content = bytearray(path.read_bytes())
+    for _ in range(dice.choice([1, 1, 1, 8])):
+        content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    path.write_bytes(content)
+
+
+def truncate(path, dice, _):
+    content = path.read_bytes()
+    path.write_bytes(content[: dice.choice([0, 1, 7, 8, dice.randrange(len(content)), len(content) - 1])])
+
+
+def lengthen(path, dice, _):
+    path.write_bytes(path.read_bytes() + dice.choice([b"\0", b"\n\n", b"{}", os.urandom(100)]))
+
+
+def replace(path, dice, _):
+    nested = b"[" * 10_000 + b"]" * 10_000
+    deep = b'{"a":' * 10_000 + b"1" + b"}" * 10_000
+    path.write_bytes(dice.choice([b"", b"\0" * 100, b"null", b"[]", b"3", nested, deep, b"\xff\xfe", os.urandom(300)]))
+
+
+def encode(path, dice, _):
+    content = path.read_bytes()
+    with contextlib.suppress(UnicodeDecodeError):
+        content = content.decode().encode(dice.choice(["utf-16", "utf-32", "utf-8-sig", "utf-7", "cp037"]))
+    path.write_bytes(content)
+
+
+def swap(path, dice, other):
+    """The same file, or another, of another run."""
+    pool = [each for each in files(other) if each.suffix == path.suffix]
+    if pool:
+        shutil.copyfile(dice.choice(pool), path)
+
+
+def swap_inside(path, dice, _):
+    folder = next(parent for parent in path.parents if (parent / store.RUN).exists())
+    shutil.copyfile(dice.choice([each for each in files(folder) if each != path]), path)
+
+
+def remove(path, dice, _):
+    path.unlink()
+
+
+def as_folder(path, dice, _):
+    path.unlink()
+    path.mkdir()
+
+
+def as_link(path, dice, other):
+    target = other / path.name
+    path.unlink()
+    path.symlink_to(target)
+
+
+def mutate(path, dice, _, sealed=False):
+    """JSON of wrong types: a value, or a key, somewhere in it."""
+    if path.suffix != ".json":
+        return flip(path, dice, _)
+    content = json.loads(path.read_text())
+    place = content
+    while True:
+        keys = list(place) if isinstance(place, dict) else range(len(place))
+        key = dice.choice(keys)
+        if not isinstance(place[key], dict | list) or not place[key] or dice.random() < 0.2:
+            break
+        place = place[key]
+    if isinstance(place, dict) and dice.random() < 0.2:
+        place["x" + key] = place.pop(key)
+    else:
+        place[key] = dice.choice(WRONG)
+    path.write_text(json.dumps(seal(content) if sealed else content))
+    return None
+
+
+def seal(content):
+    """With the hash and the checksum that belong to a content."""
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        content["hash"] = store.deciding_hash(content) if "hash" in content else content.get("hash")
+    content["sha256"] = store.checksum({k: v for k, v in content.items() if k != "sha256"})
+    return content
+
+
+def forge(path, dice, other):
+    """With a checksum that is right: only types can tell."""
+    return mutate(path, dice, other, sealed=True)
+
+
+DAMAGES = (
+    flip, flip, truncate, lengthen, replace, encode, swap, swap, swap_inside, remove, as_folder, as_link, mutate, forge,
+)  # fmt: skip
+
+
+def seen(folder):
+    """Everything a folder says: its description, and its results or the checkpoint that would be used."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = run_folder.read(folder)
+        about = json.dumps(found.about, sort_keys=True)
+        if found.summary is None:
+            record.read(folder)
+            checkpoint, notes = pipeline.latest_checkpoint(folder, store.read_identity(folder))
+            steps = None if checkpoint is None else len(checkpoint.steps)
+            arrays = None if checkpoint is None else {name: each.tobytes() for name, each in checkpoint.arrays.items()}
+            return [about, steps, arrays], bool(notes) or bool(caught)
+        result = lexrl.load(folder)
+        parts = [
+            about, json.dumps(found.summary, sort_keys=True), [curve.tobytes() for curve in found.curves()],
+            {name: values.tobytes() for name, values in result.metrics.items()},
+            [str(record.codec.flatten(policy.state)) for policy in result.policies],
+        ]  # fmt: skip
+        return parts, False
+
+
+@functools.cache
+def said(folder):
+    """What an intact folder says."""
+    return seen(folder)[0]
+
+
+def corrupt(runs, place, seed):
+    """One corruption; the sentence that answers it, or an empty one if nothing was changed by it."""
+    dice = random.Random(seed)
+    name, other = dice.sample(["finished-a", "finished-b", "stopped-a", "stopped-b"], 2)
+    folder, damage = place / "run", dice.choice(DAMAGES)
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(runs / name, folder)
+    path = dice.choice(files(folder))
+    before = said(runs / name)
+    damage(path, dice, runs / other)
+    there = {each: each.read_bytes() for each in folder.rglob("*") if each.is_file() and not each.is_symlink()}
+    what = f"{damage.__name__} of {name}/{path.relative_to(folder)} (seed {seed})"
+    try:
+        after, noted = seen(folder)
+    except InputError as error:
+        sentence = str(error)
+        assert sentence.endswith("."), what
+        assert len(sentence) < 2_000, what
+    except Exception as error:
+        raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
+    else:
+        sentence = "noted" if noted else ""
+        assert noted or after == before or is_allowed(damage, path, name), f"{what}: a silent change"
+    assert there == {each: each.read_bytes() for each in there}, f"{what}: something was changed or deleted"
+    return sentence
+
+
+def is_allowed(damage, path, name):
+    """A change that nobody could notice, or that does no harm."""
+    older = damage is remove and path.parent.name == store.CHECKPOINTS  # a run then continues from the one before
+    unfinished = damage is remove and path.name == store.SUMMARY
+    unread = name.startswith("stopped") and path.name == store.METRICS  # written again when the run continues
+    return damage is forge or older or unfinished or unread
+
+
+def test_for_some_seconds(runs, tmp_path, capsys):
+    first = int(os.environ.get("LEXRL_FUZZ_SEED", random.SystemRandom().randrange(10**9)))
+    end, count = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end or count < 20:
+        corrupt(runs, tmp_path, first + count)
+        count += 1
+    with capsys.disabled():
+        print(f"\n{count} corruptions, LEXRL_FUZZ_SEED={first}")
+
+
+FORGED = (("stopped-a", store.RUN), ("finished-a", store.RUN), ("finished-a", store.SUMMARY))
+LOST = object()
+
+
+@pytest.mark.parametrize(("name", "file"), FORGED)
+@pytest.mark.parametrize("value", [*WRONG, LOST], ids=lambda value: "lost" if value is LOST else repr(value)[:12])
+def test_every_entry_is_checked(runs, tmp_path, name, file, value):
+    """Each entry of a file in turn is of a wrong type or lost, under a checksum that is right."""
+    folder = tmp_path / "run"
+    shutil.copytree(runs / name, folder)
+    intact = json.loads((folder / file).read_text())
+    for key in intact.keys() - {"sha256"}:
+        changed = {**intact, key: value} if value is not LOST else {k: v for k, v in intact.items() if k != key}
+        (folder / file).write_text(json.dumps(seal(changed)))
+        sentence = ""
+        try:
+            seen(folder)
+        except InputError as error:
+            sentence = str(error)
+        except Exception as error:
+            raise AssertionError(f"{key!r} of {file}: {type(error).__name__}: {error}") from error
+        assert sentence.endswith(".") or not sentence, key
+
+
+@pytest.mark.slow
+def test_many(runs, tmp_path, capsys):
+    first = int(os.environ.get("LEXRL_FUZZ_SEED", random.SystemRandom().randrange(10**9)))
+    answered = sum(bool(corrupt(runs, tmp_path, first + i)) for i in range(MANY))
+    with capsys.disabled():
+        print(f"\n{MANY} corruptions, {answered} of them answered by a sentence, LEXRL_FUZZ_SEED={first}")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_disks_that_fail(runs, tmp_path, monkeypatch, number, after):
+    """A resumed run meets a full or read-only disk after some writes: an OSError, which the command line words; what
+    was there can be resumed."""
+    shutil.copytree(runs / "stopped-a", tmp_path / "run")
+    before, written, real = seen(tmp_path / "run")[0], [], os.fsync
+
+    def fail(handle):
+        written.append(handle)
+        if len(written) > after:
+            raise OSError(number, os.strerror(number))
+        return real(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match=os.strerror(number)):
+            lexrl.resume(tmp_path / "run")
+    assert not list((tmp_path / "run").rglob(".*"))
+    if after == 0:
+        assert seen(tmp_path / "run")[0] == before
+    lexrl.resume(tmp_path / "run")
+    assert lexrl.load(tmp_path / "run").summary["per_episode"] == lexrl.load(runs / "finished-a").summary["per_episode"]
+
+
+def test_a_linked_folder_of_checkpoints_is_not_emptied(runs, tmp_path):
+    """Once, resume deleted what was behind the link."""
+    shutil.copytree(runs / "stopped-a", tmp_path / "run")
+    precious = tmp_path / "precious"
+    (tmp_path / "run" / "checkpoints").rename(precious)
+    (precious / "letter.txt").write_text("dear")
+    (tmp_path / "run" / "checkpoints").symlink_to(precious)
+    with pytest.raises(InputError, match=r"checkpoints' is a link to .*precious"):
+        lexrl.resume(tmp_path / "run")
+    assert len(list(precious.iterdir())) == 3
+
+
+def test_links_that_come_later_are_not_followed(runs, tmp_path):
+    run = record.read(runs / "stopped-a")
+    folder, precious = tmp_path / "run", tmp_path / "precious"
+    precious.mkdir()
+    results = execute(run, folder)
+    next(results)
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    (folder / "checkpoints").symlink_to(precious)
+    (folder / "policies").symlink_to(precious)
+    with pytest.raises(InputError, match="is a link"):
+        list(results)
+    assert list(precious.iterdir()) == []
+
+
+def test_files_of_others_stay(runs, tmp_path):
+    shutil.copytree(runs / "stopped-a", tmp_path / "run")
+    (tmp_path / "run" / "checkpoints" / "notes.txt").write_text("mine")
+    lexrl.resume(tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "policies"])
+def test_a_stranger_is_named(runs, tmp_path, name):
+    kind = "stopped" if name == "checkpoints" else "finished"
+    shutil.copytree(runs / f"{kind}-a", tmp_path / "run")
+    source = sorted((runs / f"{kind}-b" / name).iterdir())[-1]
+    target = sorted((tmp_path / "run" / name).iterdir())[-1]
+    shutil.copyfile(source, target)
+    with pytest.raises(InputError, match=f"{target.name}' is (of another run|damaged, or of another run)"):
+        lexrl.resume(tmp_path / "run")
+
+
+def test_another_run_in_the_folder_is_not_continued(runs, tmp_path):
+    shutil.copytree(runs / "stopped-a", tmp_path / "run")
+    other = plan("q-learning", "grid-nav", ORDER, 3, 640, 5, env_kwargs={"size": 4}, eval_episodes=2)
+    with pytest.raises(InputError, match="holds a run with other settings"):
+        list(execute(other, tmp_path / "run"))
+    same = record.read(runs / "finished-a")
+    with pytest.raises(InputError, match="is finished"):
+        list(execute(same, runs / "finished-a"))
+
+
+def test_two_at_once(runs, tmp_path):
+    shutil.copytree(runs / "stopped-a", tmp_path / "run")
+    run = record.read(tmp_path / "run")
+    with contextlib.closing(execute(run, tmp_path / "run")) as results:
+        next(results)
+        with pytest.raises(InputError, match=f"is being worked on by .* process {os.getpid()}"):
+            lexrl.resume(tmp_path / "run")
+    lexrl.resume(tmp_path / "run")
+
+
+def test_renamed_files_are_synced_with_their_folder(tmp_path, monkeypatch):
+    synced, real = [], os.fsync
+
+    def note(handle):
+        synced.append(os.path.realpath(f"/proc/self/fd/{handle}"))
+        return real(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+    store.write_bytes(tmp_path / "folder" / "file", b"x")
+    assert synced[-1] == str(tmp_path / "folder")
+    assert len(synced) == 2

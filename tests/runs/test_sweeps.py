@@ -1,0 +1,135 @@
+"""Sweeps: what is trained together, which settings are the best, and that fresh seeds confirm them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import cli, store
+from lexrl.engine import sweeps, values
+from lexrl.errors import InputError
+from lexrl.order import parse
+from lexrl.report import folder as reports
+
+ORDER = "max signal_1 > max signal_2"
+SMALL = {"env_kwargs": {"num_states": 4}, "num_log_points": 2, "eval_episodes": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=0,0.01", ("a", ["0", "0.01"])),
+        ("rate=1e-4..1e-2:log:3", ("rate", ["0.0001", "0.001", "0.01"])),
+        ("rate=0..1:lin:5", ("rate", ["0", "0.25", "0.5", "0.75", "1"])),
+        ("hidden-sizes=32x32,64x64", ("hidden-sizes", ["32x32", "64x64"])),
+    ],
+)
+def test_values_as_text(text, expected):
+    assert values.parse(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "a", "a=", "=1", "a=0..1:log:3", "a=1..2:lin:1"])
+def test_text_that_is_no_values(text):
+    with pytest.raises(InputError, match="cannot be read"):
+        values.parse(text)
+
+
+def test_settings_of_parts_go_by_their_own_names():
+    algorithm = values.changed(lexrl.LPPO(), {"hidden_sizes": "8x4", "learning_rate": "0.5", "num_envs": "3"})
+    assert algorithm.networks.hidden_sizes == (8, 4)
+    assert algorithm.num_envs == 3
+    assert float(algorithm.learning_rate(1)) == 0.5
+    with pytest.raises(InputError, match="LPPO has no setting 'nothing'; its settings are"):
+        values.changed(lexrl.LPPO(), {"nothing": 1})
+    with pytest.raises(InputError, match="num_envs cannot be 'many'"):
+        values.changed(lexrl.LPPO(), {"num_envs": "many"})
+
+
+def test_floats_are_trained_together_and_structure_apart():
+    settings = values.grid({"alpha": [0.1, 0.2], "exploration": ["epsilon 0.1", "softmax 0.1"], "gamma": [0.9, 0.8]})
+    each = [values.changed(lexrl.QLearning(), one) for one in settings]
+    assert values.groups(each) == [[0, 1, 4, 5], [2, 3, 6, 7]]
+
+
+def probabilities(*returns, order=ORDER):
+    return sweeps.best_probabilities(np.array(returns, float), parse(order))
+
+
+def test_the_best_is_chosen_lexicographically():
+    noise = np.array([-0.01, 0.0, 0.01])
+    low, high = np.stack([noise, noise + 9], axis=1), np.stack([noise + 1, noise], axis=1)
+    assert probabilities(low, high).tolist() == [0, 1]
+    assert probabilities(low, high, order="max signal_1 ±2 > max signal_2").tolist() == [1, 0]
+    assert probabilities(low, high, order="signal_1 >= -5 > max signal_2").tolist() == [1, 0]
+    assert probabilities(low, high, order="min signal_1 > max signal_2").tolist() == [1, 0]
+    assert probabilities(low, low).sum() == pytest.approx(1)
+
+
+def test_nan_cannot_win():
+    good = np.array([[1.0, 1], [2, 2]])
+    assert probabilities(np.full((2, 2), np.nan), good).tolist() == [0, 1]
+    assert probabilities(np.full((2, 2), np.nan)).tolist() == [0]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """Learning rates: none at all, a good one, and one that overflows."""
+    folder = tmp_path_factory.mktemp("sweep") / "out"
+    algorithm = lexrl.QLearning(min_alpha=0.0, evidence=None, guard=None, exploration="epsilon 0.5")
+    given = {"over": {"alpha": [0.0, 0.2, 1e30]}, "seeds": 3, "confirm": 2, "total_timesteps": 3000} | SMALL
+    return lexrl.sweep(algorithm, "random-momdp", ORDER, out=folder, **given), algorithm, folder, given
+
+
+def test_a_sweep(swept):
+    found, _, folder, _ = swept
+    assert [row.settings["alpha"] for row in found.rows] == [0.0, 0.2, 1e30]
+    assert found.rows[2].best == 0
+    assert "NaN or infinity" in found.rows[2].why
+    assert found.winner == 1
+    assert [path.name for path in (folder / "groups").iterdir()] == ["0"]
+    searched = store.read_run(folder / "groups" / "0")["seeds"]
+    assert set(found.confirmation.about["seeds"]).isdisjoint(searched)
+    assert len(searched) == len(set(searched)) == 9
+
+
+def test_each_combination_has_the_numbers_of_a_run_of_its_own(swept):
+    found, algorithm, _, _ = swept
+    alone = lexrl.train(
+        values.changed(algorithm, {"alpha": 0.2}), "random-momdp", ORDER, seeds=[3, 4, 5], total_timesteps=3000,
+        env_kwargs={"num_states": 4}, num_log_points=2,
+    )  # fmt: skip
+    np.testing.assert_array_equal(alone.evaluate(3).returns.mean(axis=1), found.rows[1].returns)
+
+
+def test_again_nothing_is_trained_and_another_sweep_is_refused(swept, monkeypatch):
+    found, algorithm, folder, given = swept
+
+    def refuse(*_):
+        raise AssertionError("it was trained again")
+
+    monkeypatch.setattr("lexrl.engine.engines.execute", refuse)
+    again = lexrl.sweep(algorithm, "random-momdp", ORDER, out=folder, **given)
+    assert [row.best for row in again.rows] == [row.best for row in found.rows]
+    with pytest.raises(InputError, match="holds another sweep"):
+        lexrl.sweep(algorithm, "random-momdp", ORDER, out=folder, **(given | {"over": {"alpha": [0.3]}}))
+
+
+def test_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "sweep", "random", "random-momdp", "--num-states", "4", "--order", ORDER, "--over", "num_envs=1,2",
+        "--seeds", "2", "--confirm", "2", "--total-timesteps", "64", "--eval-episodes", "2", "--num-log-points", "1",
+    ]  # fmt: skip
+    cli.main([*words, "--json"])
+    content = json.loads(capsys.readouterr().out)
+    assert content["best"]["num_envs"] in ("1", "2")
+    assert content["train_again"].startswith("lexrl train random random-momdp --order")
+    rows = store.read_csv(tmp_path / content["folder"] / "sweep.csv")
+    assert [row["num_envs"] for row in rows] == ["1", "2"]
+    assert len(list((tmp_path / content["folder"] / "groups").iterdir())) == 2
+    page = reports.page(tmp_path / content["folder"])
+    assert "probability of being best" in page
+    assert "lexrl train random" in page
+    cli.main(words)
+    assert "Confirmed by fresh seeds" in capsys.readouterr().out

@@ -1,0 +1,243 @@
+"""Ways to go wrong, each with the verdict that a person would give: episodes are written out, nothing is trained."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl.loops.evaluation import Evaluation
+from lexrl.runs import plan, references, verification
+from lexrl.runs.policy import Policy
+from lexrl.runs.references import Reference
+from lexrl.runs.result import Result
+from lexrl.runs.verification import Limits
+
+POINTS = 20
+ORDER = "min cost > max reward"
+
+
+class Case(NamedTuple):
+    """Three seeds: returns of cost and reward by episode, of the policies and of their references for the cost."""
+
+    final: list
+    reference: list | None
+    """None: the algorithm keeps no references."""
+    curve: np.ndarray
+    """`[points, seeds, M]` in training."""
+    order: str = ORDER
+    metrics: dict = {}  # noqa: RUF012
+    faults: dict = {}  # noqa: RUF012
+    algorithm: type = lexrl.LPPO
+    episodes: int = 3000
+
+
+def normal(mean, spread):
+    """Returns `[n]` by episode, with randomness that policies share."""
+    return lambda noise, n: mean + spread * noise.normal(size=n)
+
+
+def event(probability, size=1.0):
+    return lambda noise, n: size * (noise.random(n) < probability)
+
+
+def always(value):
+    return lambda noise, n: np.full(n, value)
+
+
+def learning(cost, reward, seeds=3):
+    """Curves that fall and rise to these values, and stay there for half of the training."""
+    share = np.minimum(np.linspace(0, 2, POINTS), 1.0)[:, None]
+    one = np.concatenate([30 + (cost - 30) * share, reward * share], axis=1)
+    return np.repeat(one[:, None], seeds, axis=1)
+
+
+def play(draws):
+    """The same numbers for the same episodes."""
+
+    def episodes(first, count):
+        columns = [[draw(np.random.default_rng([k, first]), count) for draw in seed] for k, seed in enumerate(draws)]
+        returns = np.moveaxis(np.array(columns, float), 1, 2)
+        return Evaluation(returns, returns, np.full(returns.shape[:2], 10))
+
+    return episodes
+
+
+def judge(case, monkeypatch):
+    run = plan(case.algorithm(gamma=1.0), lexrl.CartSafe(), case.order, len(case.final), 10_000)
+    spec = run.order.spec(run.env.spec)
+    policies = tuple(Policy(run.algorithm, None, spec, run.order, seed) for seed in run.seeds)
+    ended = {"num_episodes": np.full(case.curve.shape[:2], 5.0)}
+    result = Result(
+        run, policies, np.arange(POINTS), {"episode_return": case.curve, **ended, **case.metrics}, case.faults, 60.0
+    )
+    own = [] if case.reference is None else [Reference(1, "its own policy for 'cost' alone", play(case.reference))]
+    monkeypatch.setattr(references, "player", lambda result: play(case.final))
+    monkeypatch.setattr(references, "untrained", lambda result: play(case.final))
+    monkeypatch.setattr(references, "own_references", lambda result: own)
+    verdict = verification.verify_result(result, Limits(case.episodes))
+    assert verdict is not None
+    return verdict
+
+
+def test_a_large_second_objective_bought_cost(monkeypatch):
+    """Rewards in units a thousand times larger: the curves look healthy, the cost was given up."""
+    case = Case(
+        final=[[normal(3.0, 1.0), normal(500_000, 1000)]] * 3,
+        reference=[[normal(0.5, 1.0)]] * 3,
+        curve=learning(3.0, 500_000),
+    )
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "violated"
+    assert {one.objective for one in verdict.findings if one.status == "violated"} == {"cost"}
+    assert verdict.findings[0].value == pytest.approx(3.0, abs=0.2)
+    assert verdict.advice[0].startswith("more steps")
+
+
+def test_units_do_not_matter(monkeypatch):
+    def of(unit):
+        curve = learning(2.0, 100) * np.array([unit, 1.0])
+        final = [[normal(2.0 * unit, 1.0 * unit), always(1.0)]] * 3
+        case = Case(final=final, reference=[[normal(1.9 * unit, 1.0 * unit)]] * 3, curve=curve)
+        return judge(case, monkeypatch)
+
+    one, large = of(1.0), of(1024.0)
+    assert [f.status for f in one.findings] == [f.status for f in large.findings]
+    assert one.episodes == large.episodes
+
+
+def test_a_reference_that_got_stuck_is_seen_by_other_seeds(monkeypatch):
+    """Seed 2 keeps what it reached, but it reached little."""
+    good, stuck = [normal(0.5, 0.5), always(9.0)], [normal(12.0, 0.5), always(9.0)]
+    case = Case(final=[good, good, stuck], reference=[good[:1], good[:1], stuck[:1]], curve=learning(1.0, 9.0))
+    verdict = judge(case, monkeypatch)
+    assert [verdict.of_seed(seed) for seed in (0, 1, 2)] == ["kept", "kept", "violated"]
+    (found,) = [one for one in verdict.findings if one.status == "violated"]
+    assert found.reference.startswith("the best of the other seeds (seed ")
+    assert any("better seeds" in one for one in verdict.advice)
+
+
+def test_too_few_steps(monkeypatch):
+    """The priority is kept, but everything was still improving."""
+    curve = np.repeat(np.linspace([30.0, 0.0], [15.0, 50.0], POINTS)[:, None], 3, axis=1)
+    same = [[normal(15.0, 0.5), always(50.0)]] * 3
+    verdict = judge(Case(final=same, reference=[seed[:1] for seed in same], curve=curve), monkeypatch)
+    assert verdict.status == "kept"
+    assert [one for one in verdict.symptoms if "still improving" in one]
+    assert verdict.advice == ("more steps, as in `--total-timesteps 30000`.",)
+
+
+def test_episodes_that_never_end(monkeypatch):
+    curve = np.full((POINTS, 3, 2), np.nan)
+    same = [[normal(5.0, 0.5), always(1.0)]] * 3
+    case = Case(
+        final=same,
+        reference=[seed[:1] for seed in same],
+        curve=curve,
+        metrics={"num_episodes": np.zeros((POINTS, 3))},
+    )
+    verdict = judge(case, monkeypatch)
+    assert verdict.symptoms == ("No episode ended in training, so there are no returns to go by.",)
+    assert verdict.advice[0].startswith("a shorter `max_episode_steps`")
+    assert verdict.status != "violated"
+
+
+def test_a_seed_that_met_nan(monkeypatch):
+    good, lost = [normal(0.5, 0.5), always(9.0)], [always(np.nan), always(np.nan)]
+    sentence = "Seed 1 stopped at step 512: the loss is not a number."
+    case = Case(
+        final=[good, lost, good],
+        reference=[good[:1], lost[:1], good[:1]],
+        curve=learning(0.5, 9.0),
+        faults={1: sentence},
+    )
+    verdict = judge(case, monkeypatch)
+    assert [verdict.of_seed(seed) for seed in (0, 1, 2)] == ["kept", "undecided", "kept"]
+    assert sentence in verdict.symptoms
+    assert "no number" in str(verdict)
+
+
+def test_noise_alone_is_not_violated(monkeypatch):
+    """Cost is noise that no policy changes, and larger than everything: nothing may be claimed about it."""
+    noisy = [[lambda noise, n: noise.normal(size=n) * 50, always(1.0)]] * 3
+    other = [[lambda noise, n: noise.normal(size=(2, n))[1] * 50]] * 3
+    verdict = judge(Case(final=noisy, reference=other, curve=learning(0.0, 1.0), episodes=1000), monkeypatch)
+    assert verdict.status == "undecided"
+    assert any("more episodes" in one for one in verdict.advice)
+
+
+def test_a_constant_objective_is_kept(monkeypatch):
+    curve = learning(0.0, 9.0)
+    curve[..., 0] = 7.0
+    case = Case(final=[[always(7.0), normal(9.0, 1.0)]] * 3, reference=[[always(7.0)]] * 3, curve=curve)
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "kept"
+    assert verdict.rare_events == ()
+
+
+def test_a_rare_catastrophe_is_found(monkeypatch):
+    """No cost in 19 of 20 episodes; the reference never has any."""
+    case = Case(final=[[event(0.05, 30.0), always(9.0)]] * 3, reference=[[event(0.0)]] * 3, curve=learning(1.5, 9.0))
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "violated"
+    (rare, *_) = verdict.rare_events
+    assert 0 < rare.events < 0.1 * rare.episodes
+    assert rare.events / rare.episodes < rare.bound < 0.1
+
+
+def test_too_few_clean_episodes_show_nothing(monkeypatch):
+    """A hundred clean episodes are compatible with an accident in fifty."""
+    clean = [[event(0.0), always(9.0)]] * 3
+    case = Case(final=clean, reference=[seed[:1] for seed in clean], curve=learning(0.0, 9.0), episodes=100)
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "undecided"
+    assert verdict.rare_events[0].bound == pytest.approx(0.0295, abs=1e-4)
+
+
+def test_greedy_actions_differ_from_sampled_ones(monkeypatch):
+    same = [[normal(25.0, 0.5), always(9.0)]] * 3
+    verdict = judge(Case(same, [seed[:1] for seed in same], learning(1.0, 9.0)), monkeypatch)
+    assert verdict.status == "kept"
+    assert [one for one in verdict.symptoms if one.startswith("'cost' is much worse in fresh episodes")]
+
+
+def test_without_references_only_seeds_are_compared(monkeypatch):
+    good, bad = [normal(0.5, 0.5), always(9.0)], [normal(12.0, 0.5), always(9.0)]
+    verdict = judge(Case([good, bad, good], None, learning(1.0, 9.0), algorithm=lexrl.Projection), monkeypatch)
+    assert verdict.of_seed(1) == "violated"
+    assert verdict.status == "violated"
+    assert "keeps no policies for the first objectives alone" in verdict.references
+    assert any("--retrain" in one for one in verdict.advice)
+    alone = judge(Case([good], None, learning(1.0, 9.0, 1), algorithm=lexrl.Projection), monkeypatch)
+    assert (alone.status, alone.findings) == ("undecided", ())
+
+
+def test_slack_is_granted_and_its_use_is_reported(monkeypatch):
+    case = Case(
+        final=[[normal(3.0, 1.0), always(90.0)]] * 3,
+        reference=[[normal(1.0, 1.0)]] * 3,
+        curve=learning(3.0, 90.0),
+        order="min cost ±3 > max reward",
+    )
+    verdict = judge(case, monkeypatch)
+    found = verdict.findings[0]
+    assert found.status == "kept"
+    assert found.slack == 3.0
+    assert found.slack_used == pytest.approx(2.0)
+
+
+def test_symptoms_of_multipliers_and_thresholds(monkeypatch):
+    """A multiplier at its bound, and a threshold below every cost that was ever measured."""
+    costs = np.repeat(np.linspace(30.0, 10.0, POINTS)[:, None], 3, axis=1)
+    both = np.stack([costs, 0 * costs], axis=-1)
+    multiplier = np.zeros((POINTS, 3, 2))
+    multiplier[-1, 1, 0] = 1e4
+    case = Case(
+        final=[[normal(10.0, 0.5), always(1.0)]] * 3,
+        reference=[[normal(10.0, 0.5)]] * 3,
+        curve=learning(10.0, 1.0),
+        metrics={"return_estimate": both, "threshold": both * [0.1, 1.0], "multiplier": multiplier},
+    )
+    verdict = judge(case, monkeypatch)
+    assert "'cost' has its multiplier at the bound: it cannot be kept so (seed 1)." in verdict.symptoms
+    assert "'cost' has a threshold that no policy of this run attained (all seeds)." in verdict.symptoms

@@ -1,0 +1,178 @@
+"""The verdict of real runs: a finite environment, stages, prefix policies, retraining; and what a run keeps of it."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import lexrl
+from lexrl import InputError, Networks, cli
+from lexrl.order import parse
+from lexrl.runs import plan, references, verification
+from lexrl.runs.statements import Episodes, Scale, Statement, make_scale, make_statements, measure
+from lexrl.runs.verification import Limits
+from lexrl.verdict import from_json
+
+ORDER = "min cost > max reward"
+
+
+def corridor():
+    """Two states: staying costs nothing and pays nothing; going costs 1 and pays 1."""
+    transitions = np.tile(np.eye(2)[0], (2, 2, 1))
+    costs, rewards = np.array([[0.0, 1.0]] * 2), np.array([[0.0, 1.0]] * 2)
+    momdp = lexrl.MOMDP.from_arrays(transitions, np.stack([costs, rewards]), 0.9, signals=("cost", "reward"))
+    return lexrl.FiniteEnv(momdp, max_episode_steps=10)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """Trained long enough to stay, and looked at as it is and as if the order were the other way round."""
+    return lexrl.train(
+        lexrl.QLearning(gamma=0.9), corridor(), ORDER, seeds=2, total_timesteps=4000, verify_episodes=200
+    )
+
+
+def test_the_exact_optimum_is_the_reference(exact):
+    verdict = verification.verify_result(exact, Limits(200))
+    assert verdict.status == exact.verdict.status == "kept"
+    assert {one.reference for one in verdict.findings} == {"the exact optimum"}
+    assert all(one.episodes == 0 and one.value == one.reference_value == 0 for one in verdict.findings)
+    assert verdict.episodes == 200
+    assert [one.events for one in verdict.rare_events] == [0, 0]
+    assert "Priority kept in all 2 seeds." in repr(exact)
+    assert "Priority kept" in exact._repr_html_()
+
+
+def test_a_policy_of_another_order_violates(exact):
+    greedy = lexrl.train(lexrl.QLearning(gamma=0.9), corridor(), "max reward > min cost", seeds=2, total_timesteps=4000)
+    assert greedy.verdict is None
+    turned = [dataclasses.replace(one, order=exact.run.order) for one in greedy.policies]
+    # Values are stored in the order of the objectives: those of the other order choose to go.
+    wrong = dataclasses.replace(exact, policies=tuple(turned))
+    verdict = verification.verify_result(wrong, Limits(100))
+    assert verdict.status == "violated"
+    found = verdict.findings[0]
+    assert found.value == pytest.approx(10.0, rel=1e-4)  # 1 / (1 - 0.9)
+    assert found.slack_used == pytest.approx(10.0, rel=1e-4)
+
+
+def test_prefix_policies_are_references_where_nothing_is_exact(exact, monkeypatch):
+    monkeypatch.setattr(references, "exact_returns", lambda result: None)
+    looks = []
+    verdict = verification.verify_result(exact, Limits(1000), watch=looks.append)
+    assert verdict.status == "kept"
+    assert {one.reference for one in verdict.findings} >= {"its own policy for 'cost' alone"}
+    assert [one.episodes for one in looks] == list(range(100, verdict.episodes + 1, 100))
+    assert looks[-1].undecided == 0
+
+
+def test_time_is_limited(exact, monkeypatch):
+    monkeypatch.setattr(references, "exact_returns", lambda result: None)
+    assert verification.verify_result(exact, Limits(1000, seconds=0.0)).episodes == 100
+
+
+def test_one_objective_has_no_priority(exact):
+    alone = dataclasses.replace(exact, run=dataclasses.replace(exact.run, order=parse("min cost")))
+    assert verification.verify_result(alone, Limits(100)) is None
+
+
+def test_prefixes_are_trained_with_the_same_budget():
+    run = plan(lexrl.LPPO(gamma=(0.9, 0.99), num_envs=2, num_steps=8), "cart-safe", "min cost ±1 > max reward", 3, 1000)
+    same, parent = references.prefix_runs(run, 1)
+    assert (str(same.order), same.seeds, same.total_timesteps) == ("min cost ±1", run.seeds, 1000)
+    assert same.algorithm.gamma == (0.9,)
+    assert (parent.name, parent.total_timesteps, str(parent.order)) == ("ppo", 1000, "min cost ±1")
+    assert same.verify_episodes == parent.verify_episodes == 0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run with stages, of a few updates."""
+    place = tmp_path_factory.mktemp("verified") / "run"
+    algorithm = lexrl.LPPO(num_envs=4, num_steps=64, num_minibatches=2, networks=Networks(hidden_sizes=(8,)))
+    lexrl.train(
+        algorithm, "cart-safe", ORDER, seeds=2, total_timesteps=2048, num_log_points=2, out=place, verify_episodes=100
+    )
+    return place
+
+
+def test_stages_leave_references(folder):
+    result = lexrl.load(folder)
+    assert all(0 <= index < 8 for one in result.selection for index in one["references"])
+    (reference,) = references.own_references(result)
+    assert reference.num_objectives == 1
+    stage_1 = [result.policies[0].algorithm.describe_candidate(2, one["references"][0]) for one in result.selection]
+    assert {one["stage"] for one in stage_1} == {1}
+
+
+def test_the_verdict_is_in_the_summary(folder):
+    content = json.loads((folder / "summary.json").read_text())["verdict"]
+    verdict = lexrl.load(folder).verdict
+    assert verdict.as_json() == content
+    assert content["status"] == verdict.status
+    assert content["episodes"] == 100
+    # The best of the seeds is chosen by the first batch, which then does not count: with one batch there is no finding.
+    assert {one["reference"] for one in content["findings"]} == {"its own policy for 'cost' alone"}
+
+
+def test_verify_on_the_command_line(folder, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["verify", str(folder), "--episodes", "200"])
+    status = lexrl.load(folder).verdict.status
+    assert stopped.value.code == {"kept": 0, "violated": 1, "undecided": 3}[status]
+    assert "Was the priority kept?" in capsys.readouterr().out
+    assert lexrl.load(folder).verdict.episodes in (100, 200)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["verify", str(folder / "nothing")])
+    assert stopped.value.code == 2
+
+
+def test_a_damaged_verdict_is_a_sentence(folder, tmp_path):
+    with pytest.raises(InputError, match="lexrl verify RUN"):
+        from_json({"findings": [{"seed": 1}], "rare_events": []})
+
+
+def test_the_number_of_episodes_is_checked():
+    with pytest.raises(InputError, match="verify_episodes is -1"):
+        plan(lexrl.Random(), "cart-safe", ORDER, verify_episodes=-1)
+
+
+def episodes(values):
+    """Of one policy of each seed, undiscounted and discounted alike: `[seeds, n, M]`."""
+    return Episodes(np.asarray(values, float), np.asarray(values, float), np.full(np.shape(values)[:2], 5))
+
+
+def test_a_limit_is_tested_as_it_is_written():
+    """A mean cost of 2, and limits of 1, 2.5 and 4."""
+    costs = -np.random.default_rng(0).uniform(1, 3, (1, 800, 1))
+    wide = Scale(*(np.full(1, 3.0) for _ in range(4)))
+    decisions = [
+        measure(Statement(0, 0, "the limit", limit=-limit), [episodes(costs)], wide, None, 0.05).decision
+        for limit in (1.0, 2.5, 4.0)
+    ]
+    assert decisions == [-1, 1, 1]
+
+
+def test_a_reference_that_gave_up_something_more_important_does_not_count():
+    """Of seed 1, the policy for the first two objectives earns more of the second, at the expense of the first."""
+    random = np.random.default_rng(1)
+    noise = random.normal(size=(2, 100, 3))
+    final = episodes(noise)
+    first, second = episodes(noise[..., :1]), noise[..., :2].copy()
+    second[1] += [-1.0, 5.0]
+    order = parse("max a > max b > max c")
+    made = make_statements([final, first, episodes(second)], [1, 2], ["for a", "for a and b"], order, across=False)
+    assert [(one.seed, one.objective, one.name) for one in made] == [
+        (0, 0, "for a"), (1, 0, "for a"), (0, 1, "for a and b")
+    ]  # fmt: skip
+
+
+def test_the_range_is_that_of_mean_returns():
+    curves = np.array([[[0.0, 5.0]], [[8.0, np.nan]]])
+    played, untrained = episodes(np.full((1, 10, 2), 2.0)), episodes(np.full((1, 10, 2), [1.0, 30.0]))
+    scale = make_scale(curves, [played], untrained, 1.0)
+    assert scale.undiscounted.tolist() == [8.0, 28.0]
+    assert scale.span.tolist() == [8.0, 28.0]
+    halved = make_scale(curves, [played], untrained, (0.0, 1.0))
+    assert halved.discounted.tolist() == [8.0 / 5, 28.0]  # of five even rewards the first counts
