@@ -13,7 +13,7 @@ import lexrl
 from lexrl import catalog
 from lexrl.envs.checker import check_env
 from lexrl.envs.factory import as_env, env_name, make_env
-from lexrl.envs.gym import GymEnv
+from lexrl.envs.gym import GymEnv, UnlimitedEpisodes
 from lexrl.envs.vector import GymVectorEnv
 from lexrl.types import Batchable, Box, Describable, Discrete, Env, HasModel, Renderable, Step, unwrapped
 
@@ -134,8 +134,8 @@ class TestInstances:
             as_env(kind(), max_episode_steps=5)
 
     def test_no_time_limit(self):
-        with pytest.raises(lexrl.InputError, match="no time limit of its own; give max_episode_steps"):
-            as_env(Walk())
+        with pytest.warns(UnlimitedEpisodes, match="states no time limit"):
+            assert as_env(Walk()).spec.max_episode_steps == 1_000
         assert as_env(Walk(), max_episode_steps=5).spec.max_episode_steps == 5
 
     def test_settings_come_too_late(self):

@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 import lexrl
 from lexrl import catalog
-from lexrl.envs.gym import GymEnv
+from lexrl.envs.gym import GymEnv, UnlimitedEpisodes
 from lexrl.errors import InputError
 from lexrl.loops import host
 from lexrl.loops.population import make_population
@@ -339,10 +339,10 @@ class TestRefused:
             GymEnv("mo-nothing-v0")
 
     def test_lengths(self):
-        with pytest.raises(InputError, match="no time limit of its own; give max_episode_steps"):
-            GymEnv("Blackjack-v1")
-        with pytest.raises(InputError, match="no time limit of its own; give max_episode_steps"):
-            GymEnv(Corridor)
+        with pytest.warns(UnlimitedEpisodes, match=r"Blackjack-v1 states no time limit: .* after 1,000 steps"):
+            assert GymEnv("Blackjack-v1").spec.max_episode_steps == 1_000
+        with pytest.warns(UnlimitedEpisodes, match="Corridor.* states no time limit"):
+            assert GymEnv(Corridor).spec.max_episode_steps == 1_000
         with pytest.raises(InputError, match="max_episode_steps is 0; it must be 1 or more"):
             GymEnv("CartPole-v1", max_episode_steps=0)
 

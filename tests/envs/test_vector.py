@@ -12,7 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import lexrl
-from lexrl.envs.gym import GymEnv
+from lexrl.envs.gym import GymEnv, UnlimitedEpisodes
 from lexrl.envs.vector import GymVectorEnv
 from lexrl.errors import InputError
 from lexrl.loops import host
@@ -225,8 +225,8 @@ class TestRefused:
             lexrl.train(Scribe(num_envs=5), together(AutoresetMode.NEXT_STEP), ORDER, seeds=1, total_timesteps=5)
 
     def test_no_time_limit(self):
-        with pytest.raises(InputError, match="no time limit of its own; give max_episode_steps"):
-            GymVectorEnv(lambda: SyncVectorEnv([Corridor]))
+        with pytest.warns(UnlimitedEpisodes, match="states no time limit"):
+            assert GymVectorEnv(lambda: SyncVectorEnv([Corridor])).spec.max_episode_steps == 1_000
 
     def test_closed_after_looking(self):
         made = []

@@ -48,7 +48,8 @@ def main(argv: list[str] | None = None) -> None:
         if words[0] not in COMMANDS:
             raise InputError(f"There is no command {words[0]!r}; there are {', '.join(COMMANDS)}.")
         backend.ensure_configured()
-        importlib.import_module(f"lexrl.cli.{words[0]}").main(words[1:])
+        with console.plain_warnings(console.error_console):
+            importlib.import_module(f"lexrl.cli.{words[0]}").main(words[1:])
     except InputError as error:
         console.complain(str(error), 2)
     except KeyboardInterrupt:

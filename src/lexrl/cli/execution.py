@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import signal
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +13,7 @@ from rich.table import Table
 
 from lexrl import store
 from lexrl.cli import verdicts
-from lexrl.cli.console import complain, console, error_console, print_json
+from lexrl.cli.console import complain, console, error_console, plain_warnings, print_json
 from lexrl.order import Order
 from lexrl.runs import Result, Run, execute, progress
 from lexrl.runs.verification import Look
@@ -125,7 +124,7 @@ def _until_stopped(run: Run, folder: pathlib.Path, quiet: bool) -> tuple[Result,
     shown = error_console if quiet else console
     with (
         stopping() as asked,
-        _shown_warnings(shown),
+        plain_warnings(shown),
         verdicts.watching() as watch,
         contextlib.closing(_results(run, folder, shown, watch)) as results,
     ):
@@ -143,11 +142,3 @@ def _results(run: Run, folder: pathlib.Path, shown: Console, watch: Callable[[Lo
 
 def _values(by_objective: dict[str, list[float]]) -> np.ndarray:
     return np.array(list(by_objective.values())).T
-
-
-@contextlib.contextmanager
-def _shown_warnings(shown: Console) -> Iterator[None]:
-    """Warnings as plain sentences."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: shown.print(str(message), markup=False)
-        yield

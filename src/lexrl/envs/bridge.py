@@ -3,6 +3,7 @@
 The transition table where the environment has one (`P`, as in Gymnasium's toy text), else a complete exploration.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,9 +15,8 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from lexrl.envs.blackjack import blackjack
 from lexrl.envs.exploration import Model, explore
 from lexrl.envs.factory import as_env
-from lexrl.envs.gym import GymEnv
+from lexrl.envs.gym import GymEnv, UnlimitedEpisodes
 from lexrl.envs.signals import Event, SignalFunction
-from lexrl.errors import InputError
 from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.types import HasModel
 
@@ -90,16 +90,13 @@ def _plain(env: Any) -> bool:
 
 
 def as_gym(env: Any, signals: SignalFunction | None, settings: dict[str, Any]) -> Any:
-    """An environment of Gymnasium; one without a time limit may stay so."""
+    """An environment of Gymnasium; how long its episodes are plays no part."""
     if isinstance(env, GymEnv):
         return env
     given = settings | ({} if signals is None else {"signals": signals})
-    try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnlimitedEpisodes)
         return as_env(env, **given)
-    except InputError as error:
-        if "max_episode_steps" in str(error) and "max_episode_steps" not in given:
-            return as_env(env, max_episode_steps=1, **given)  # how long episodes are plays no part
-        raise
 
 
 def _from_table(env: GymEnv, inner: HasTable) -> Model:

@@ -6,6 +6,7 @@ environment truncates an episode all the same, the episode is over, but the task
 """
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -25,6 +26,12 @@ NUM_PROBE_STEPS = 100
 """Steps with random actions that are looked at for signals, by default."""
 RENDER_FPS = 30.0
 """Where the environment's metadata do not say."""
+MAX_EPISODE_STEPS = 1_000
+"""Where neither the environment nor the user says."""
+
+
+class UnlimitedEpisodes(UserWarning):
+    """An environment that states no time limit is given one."""
 
 
 @dataclasses.dataclass(frozen=True, init=False)
@@ -55,7 +62,7 @@ class GymEnv:
         Args:
             env_id: an id as `gymnasium.make` takes it; a function or class that makes a new environment each time it is
                 called; or an environment, of which copies are trained on (see `lexrl.envs.copies`).
-            max_episode_steps: length of an episode; by default the environment's own limit.
+            max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it states none.
             signals: a function from (obs, action, reward, info) to named numbers, instead of the signals found.
             discrete_observations: observations of integers become one integer each, for tabular algorithms.
             num_probe_steps: steps with random actions that are looked at for signals.
@@ -125,13 +132,16 @@ class GymEnvs:
 
 
 def episode_length(name: Any, registered: Any, env: Any, max_episode_steps: int | None) -> int:
-    """What was asked for, or the environment's own time limit."""
+    """What was asked for, or the environment's own time limit, or the usual one if it states none."""
     if max_episode_steps is None:
         max_episode_steps = copies.time_limit(env) if registered is None else registered.max_episode_steps
     if max_episode_steps is None:
-        raise InputError(
-            f"{name} has no time limit of its own; give max_episode_steps, as in lexrl.GymEnv(..., "
-            "max_episode_steps=500)."
+        max_episode_steps = MAX_EPISODE_STEPS
+        warnings.warn(
+            f"{name} states no time limit: an episode that has not ended after {MAX_EPISODE_STEPS:,} steps is "
+            "truncated; max_episode_steps sets another limit.",
+            UnlimitedEpisodes,
+            stacklevel=3,
         )
     require_episode(max_episode_steps)
     return int(max_episode_steps)
