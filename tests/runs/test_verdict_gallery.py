@@ -117,6 +117,17 @@ def test_a_reference_that_got_stuck_is_seen_by_other_seeds(monkeypatch):
     assert any("better seeds" in one for one in verdict.advice)
 
 
+def test_a_seed_that_ended_better_than_every_reference_is_one(monkeypatch):
+    """All references are poor, and every seed keeps its own; but seed 1 shows what could be reached."""
+    poor, good = [normal(12.0, 0.5), always(9.0)], [normal(0.5, 0.5), always(2.0)]
+    case = Case(final=[poor, good, poor], reference=[poor[:1]] * 3, curve=learning(1.0, 9.0))
+    verdict = judge(case, monkeypatch)
+    assert [verdict.of_seed(seed) for seed in (0, 1, 2)] == ["violated", "kept", "violated"]
+    assert {one.reference for one in verdict.findings if one.status == "violated"} == {
+        "the best of the other seeds (seed 1)"
+    }
+
+
 def test_too_few_steps(monkeypatch):
     """The priority is kept, but everything was still improving."""
     curve = np.repeat(np.linspace([30.0, 0.0], [15.0, 50.0], POINTS)[:, None], 3, axis=1)

@@ -122,20 +122,25 @@ def _fair(played: Sequence[Episodes], source: int, seed: int, objective: int) ->
 
 
 def _across(played: Sequence[Episodes], source: int, objective: int) -> list[Statement]:
-    """Every seed against the best one; it is chosen by the first batch, which therefore does not count."""
-    means = played[source].discounted.mean(axis=1)
+    """Every seed against the best policy of all seeds, be it a seed's reference or what a seed ended with.
+
+    It is chosen by the first batch, which therefore does not count.
+    """
+    first = [played[k].discounted[:, :, : objective + 1] for k in sorted({0, source})]
+    means, errors = (np.concatenate([reduce(each, axis=1) for each in first]) for reduce in (np.mean, np.std))
+    errors /= np.sqrt(first[0].shape[1])
     best = np.arange(len(means))
     for j in range(objective + 1):
-        # Only seeds that are among the best in what is more important.
-        gap, error = means[best, j].max() - means[:, j], played[source].discounted[:, :, j].std(axis=1)
-        near = gap <= (0.0 if j == objective else 2.0 * error.max() / np.sqrt(played[source].discounted.shape[1]))
-        best = np.array([s for s in best if near[s]], int)
+        # Only policies that are among the best in what is more important.
+        near = means[best, j] >= means[best, j].max() - (0.0 if j == objective else 2.0 * errors[best, j].max())
+        best = best[near]
         if len(best) == 0:  # values that are no numbers
             return []
-    other, skip = int(best[0]), played[0].returns.shape[1]
+    chosen, other = divmod(int(best[0]), len(first[0]))
+    skip = first[0].shape[1]
     return [
-        Statement(s, objective, "the best of the other seeds", source, other, None, skip, MARGIN_OF_SEEDS)
-        for s in range(len(means))
+        Statement(s, objective, "the best of the other seeds", source * chosen, other, None, skip, MARGIN_OF_SEEDS)
+        for s in range(len(first[0]))
         if s != other
     ]
 
