@@ -128,6 +128,17 @@ def test_a_seed_that_ended_better_than_every_reference_is_one(monkeypatch):
     }
 
 
+def test_a_reference_that_the_policy_surpasses_shows_little(monkeypatch):
+    """The one seed keeps what it reached in its first stage, where it had hardly begun."""
+    case = Case(
+        final=[[normal(4.0, 0.5), always(9.0)]], reference=[[normal(12.0, 0.5)]], curve=learning(1.0, 9.0)[:, :1]
+    )
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "kept"
+    assert any("ended better than the policy it was compared with" in one for one in verdict.symptoms)
+    assert any("more steps" in one for one in verdict.advice)
+
+
 def test_too_few_steps(monkeypatch):
     """The priority is kept, but everything was still improving."""
     curve = np.repeat(np.linspace([30.0, 0.0], [15.0, 50.0], POINTS)[:, None], 3, axis=1)

@@ -38,6 +38,8 @@ PER_OBJECTIVE = ("gamma", "tolerance", "update_tolerance", "return_scale", "limi
 """Settings that may have one value for each objective."""
 Player = Callable[[int, int], Evaluation]
 """Plays so many episodes, from this number on."""
+OWN = "its own policy"
+"""What a seed learned for the first objectives alone."""
 
 
 class Reference(NamedTuple):
@@ -99,7 +101,7 @@ def own_references(result: Result) -> list[Reference]:
     """What the algorithm reached for each prefix of the order; empty if it does not keep that."""
     population, agents = result.on_devices()
     algorithms, names = population.algorithms, result.run.order.names
-    of = {i: f"its own policy for {_prefix(names[:i])}" for i in range(1, len(names))}
+    of = {i: f"{OWN} for {_prefix(names[:i])}" for i in range(1, len(names))}
     if isinstance(algorithms, HasPrefixes):
         played = {i: _prefix_agents(algorithms, agents, np.int32(i)) for i in of}
     elif isinstance(algorithms, HasCandidates) and (which := _kept_references(result)) is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from lexrl.dual_ascent import DualAscent
 from lexrl.multipliers import Multipliers
+from lexrl.runs.references import OWN
 from lexrl.runs.result import Result
 from lexrl.runs.statements import Episodes, Scale
 from lexrl.types import HasMultipliers, HasPrefixes, HasTolerance
@@ -15,11 +16,12 @@ from lexrl.verdict import Finding
 NOTABLE = 0.05
 """Share of an objective's range: smaller differences in training are not mentioned."""
 STILL_IMPROVING = "was still improving when training ended"
+SURPASSED = "ended better than the policy it was compared with, which had not been learned to the end"
 APART = 0.25
 """Share of the range by which training and evaluation differ enough to be said."""
 
 
-def find(result: Result, played: Sequence[Episodes], scale: Scale) -> list[str]:
+def find(result: Result, findings: Sequence[Finding], played: Sequence[Episodes], scale: Scale) -> list[str]:
     """Everything that training shows, in sentences; `played` are the policies and their references."""
     sentences = list(result.faults.values())
     if no_episode := _no_episode(result):
@@ -31,6 +33,7 @@ def find(result: Result, played: Sequence[Episodes], scale: Scale) -> list[str]:
         *_unattained(result, played, scale),
         *_unfinished_stages(result),
         *_improving(result, scale),
+        *_surpassed(result, findings),
         *_disagreement(result, played[0], scale),
     ]
 
@@ -43,7 +46,7 @@ def advise(
     tries: list[str] = []
     first = min(violated, key=lambda one: result.run.order.names.index(one.objective), default=None)
     more = 3 * result.run.total_timesteps
-    if first is None and any(STILL_IMPROVING in sentence for sentence in found):
+    if first is None and any(STILL_IMPROVING in sentence or SURPASSED in sentence for sentence in found):
         tries.append(f"more steps, as in `--total-timesteps {more:g}`.")
     if first is not None:
         tries.append(
@@ -133,6 +136,15 @@ def _improving(result: Result, scale: Scale) -> list[str]:
         rise = late.mean(axis=0) - before.mean(axis=0)
         rising = rise > NOTABLE * scale.undiscounted
     return _by_objective(result, rising & (scale.undiscounted > 0), STILL_IMPROVING)
+
+
+def _surpassed(result: Result, findings: Sequence[Finding]) -> list[str]:
+    """References that the policies themselves surpass by more than the tolerance: to keep them shows little."""
+    better = {
+        (one.seed, one.objective) for one in findings if one.low > one.tolerance and one.reference.startswith(OWN)
+    }
+    where = [[(seed, name) in better for name in result.run.order.names] for seed in result.run.seeds]
+    return _by_objective(result, np.array(where), SURPASSED)
 
 
 def _disagreement(result: Result, played: Episodes, scale: Scale) -> list[str]:

@@ -91,7 +91,7 @@ def verify_result(
         findings, needed = _sampled_findings(result, sample), _needed(sample)
         about = _about(sample, known)
     judged = sample.played[0]
-    shown = symptoms.find(result, sample.played, sample.scale)
+    shown = symptoms.find(result, findings, sample.played, sample.scale)
     return Verdict(
         seeds=result.run.seeds,
         objectives=order.names,
