@@ -73,7 +73,8 @@ class GymEnv:
         make = _maker(env_id, settings)
         env = _make(make, env_id)
         try:
-            length = episode_length(env_id if made_by_id else env, registered, env, max_episode_steps)
+            name = env_id if made_by_id else type(env.unwrapped).__name__
+            length = episode_length(name, registered, env, max_episode_steps)
             observations = convert_observations(env.observation_space, discrete=discrete_observations)
             found = _find_signals(env, signals, num_probe_steps)
             interface = Interface(observations, convert_actions(env.action_space), found)
@@ -86,7 +87,7 @@ class GymEnv:
             "spec": interface.spec(length),
             "render_fps": render_fps,
             "description": interface.signals.description,
-            "name": env_id if made_by_id else type(env.unwrapped).__name__,
+            "name": name,
         }.items():
             object.__setattr__(self, name, value)
 
@@ -131,7 +132,7 @@ class GymEnvs:
             env.close()
 
 
-def episode_length(name: Any, registered: Any, env: Any, max_episode_steps: int | None) -> int:
+def episode_length(name: str, registered: Any, env: Any, max_episode_steps: int | None) -> int:
     """What was asked for, or the environment's own time limit, or the usual one if it states none."""
     if max_episode_steps is None:
         max_episode_steps = copies.time_limit(env) if registered is None else registered.max_episode_steps

@@ -59,7 +59,10 @@ class GymVectorEnv:
             make = copies.copier(make, gymnasium.make_vec)
         env = make()
         try:
-            length, num_envs = episode_length(env, None, env, max_episode_steps), int(env.num_envs)
+            length, num_envs = (
+                episode_length(type(env.unwrapped).__name__, None, env, max_episode_steps),
+                int(env.num_envs),
+            )
             observations = convert_observations(env.single_observation_space, discrete=discrete_observations)
             actions = convert_actions(env.single_action_space)
             _check_resets(env)
