@@ -81,7 +81,7 @@ class GymEnv:
             render_fps = float(env.metadata.get("render_fps") or RENDER_FPS)
         finally:
             env.close()
-        for name, value in {
+        for field, value in {
             "make": make,
             "interface": interface,
             "spec": interface.spec(length),
@@ -89,7 +89,7 @@ class GymEnv:
             "description": interface.signals.description,
             "name": name,
         }.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, field, value)
 
     def batched(self, n: int, **settings: Any) -> "GymEnvs":
         """`n` environments; settings as in `render_mode="rgb_array"` are passed on."""
