@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lexrl.algorithms.exploration import EpsilonGreedy, Prefixes, Softmax
     from lexrl.algorithms.fixed_action import FixedAction
     from lexrl.algorithms.la2c import LA2C
-    from lexrl.algorithms.lagrangian import PIDLagrangian
+    from lexrl.algorithms.lagrangian import PIDLagrangian, UnitFreeLagrangian
     from lexrl.algorithms.ldqn import LDQN
     from lexrl.algorithms.lppo import LPPO
     from lexrl.algorithms.paper_la2c import PaperLA2C
@@ -94,6 +94,7 @@ NAMES = {
     "SetEncoder": "lexrl.set_encoders:SetEncoder",
     "SingleObjective": "lexrl.algorithms.single_objective:SingleObjective",
     "Softmax": "lexrl.algorithms.exploration:Softmax",
+    "UnitFreeLagrangian": "lexrl.algorithms.lagrangian:UnitFreeLagrangian",
     "check": "lexrl.theory:check",
     "check_env": "lexrl.envs.checker:check_env",
     "configure": "lexrl.backend:configure",
@@ -187,6 +188,7 @@ __all__ = [
     "SingleObjective",
     "Softmax",
     "Stages",
+    "UnitFreeLagrangian",
     "VaRAC",
     "catalog",
     "check",

@@ -161,6 +161,7 @@ VALUES = table(
     Entry("stages", "lexrl.stages:Stages", "Stages"),
     Entry("multipliers", "lexrl.multipliers:Multipliers", "Lagrange multipliers"),
     Entry("pid-lagrangian", f"{_A}.lagrangian:PIDLagrangian", "PID Lagrangian"),
+    Entry("unit-free-lagrangian", f"{_A}.lagrangian:UnitFreeLagrangian", "Unit-free Lagrangian"),
     Entry("networks", "lexrl.networks:Networks", "Networks"),
     Entry("set-encoder", "lexrl.set_encoders:SetEncoder", "Set encoder"),
     Entry("single-objective", f"{_A}.single_objective:SingleObjective", "Single objective"),

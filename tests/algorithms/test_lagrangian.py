@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexrl
-from lexrl import PIDLagrangian
+from lexrl import PIDLagrangian, UnitFreeLagrangian
 from lexrl.algorithms import lagrangian
+from lexrl.algorithms.lagrangian import EpisodeSums
 from lexrl.schedules import Linear
 
 
@@ -113,6 +114,50 @@ class TestMultipliers:
         seen = [each for n, each in batches if n]
         if seen:
             assert min(seen) - 1e-3 <= float(state.mean[0]) <= max(seen) + 1e-3
+
+
+def followed(rule, *batches, least=(-10.0,)):
+    """After batches of episodes, each a list of (sum of the objective, sum of the limited signal)."""
+    state = rule.init(len(least))
+    for batch in batches:
+        sums = jnp.array(batch, jnp.float32).reshape(-1, 1 + len(least))
+        ended = EpisodeSums(jnp.float32(len(sums)), sums.sum(axis=0), (sums**2).sum(axis=0))
+        state = rule.follow(state, ended, jnp.array(least))
+    return state
+
+
+class TestUnitFree:
+    RULE = UnitFreeLagrangian(PIDLagrangian(ki=0.5, kp=1.0, stats_window_size=100.0))
+
+    def test_violations_are_in_standard_deviations(self):
+        """Costs of 12 and 16: mean 14, deviation 2, violated by 4, which are 2; the integral gains 0.5 * 0.02 * 2."""
+        state = followed(self.RULE, [(3.0, -12.0), (9.0, -16.0)])
+        np.testing.assert_allclose(state.unit, [3.0, 2.0], rtol=1e-5)
+        np.testing.assert_allclose(state.value, [2.02], rtol=1e-5)
+        np.testing.assert_allclose(state.violation, [4.0], rtol=1e-5)
+        np.testing.assert_allclose(self.RULE.weights(state), [1 / 3, 2.02 / 2], rtol=1e-5)
+
+    def test_what_it_remembers_follows_the_unit(self):
+        """After two more episodes, of 0: mean 7, deviation 7.14."""
+        state = followed(self.RULE, [(3.0, -12.0), (9.0, -16.0)], [(6.0, 0.0), (6.0, 0.0)])
+        np.testing.assert_allclose(state.inner.mean * state.unit[1:], [-7.0], rtol=1e-5)
+        np.testing.assert_allclose(state.violation, [-3.0], rtol=1e-5)
+
+    def test_episodes_that_are_all_alike_have_the_unit_1(self):
+        state = followed(self.RULE, [(500.1, -0.3)] * 7, [(500.1, -0.3)] * 3)
+        assert state.unit.tolist() == [1.0, 1.0]
+
+    @pytest.mark.parametrize("power", [-20, 7, 20])
+    def test_units_do_not_matter(self, power):
+        """Powers of two, so that everything is exact."""
+        random = np.random.default_rng(0)
+        batches = [np.stack([random.normal(5, 3, 4), random.normal(-12, 6, 4)], axis=1) for _ in range(5)]
+        one = followed(self.RULE, *batches)
+        other = followed(
+            self.RULE, *(each * 2.0 ** np.array([-power, power]) for each in batches), least=(-10.0 * 2.0**power,)
+        )
+        np.testing.assert_array_equal(one.value, other.value)
+        np.testing.assert_array_equal(one.violation * 2.0**power, other.violation)
 
 
 class TestMetrics:

@@ -232,8 +232,8 @@ def test_no_code_is_run_from_a_file(tmp_path, refused):
     """Only what is in the catalog is built."""
     about = {
         "format": 2, "algorithm": {"kind": "os:system"}, "env": {}, "order": "max a", "objectives": [["a", 1]],
-        "seeds": [0], "total_timesteps": 1, "num_log_points": 1, "eval_episodes": 1, "verify_episodes": 0, "name": "", "preset": "",
-        "label": "", "log": [], "command": "", "id": "x",
+        "seeds": [0], "total_timesteps": 1, "num_log_points": 1, "eval_episodes": 1, "verify_episodes": 0, "name": "",
+        "preset": "", "label": "", "log": [], "command": "", "id": "x",
     }  # fmt: skip
     store.write_json(tmp_path / "run.json", about | {"hash": store.deciding_hash(about)})
     assert "which is not in the catalog" in refused("resume", tmp_path)

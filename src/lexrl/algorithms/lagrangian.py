@@ -5,6 +5,10 @@
 or, as a PID controller (Stooke et al. 2020), `max(0, kp e_k + I_k + kd max(0, change of e_k))`, where `I_k` is the sum
 above. Multipliers move per episode, on a slower time scale than the networks.
 
+A gain that is right for a cost of 200 per episode is wrong for one of 0.02. `UnitFreeLagrangian` therefore divides the
+sums of episodes by their standard deviation `u` since training began, before a PID controller sees them, and the
+policy follows `A_0 / u_0 + sum_k lambda_k A_k / u_k`: neither gains nor multipliers have units.
+
 Limits are about signals as the environment gives them, rewards about objectives as the order signs and sorts them:
 `constraint_weights` and `objective_weights` translate.
 """
@@ -13,6 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -43,8 +48,16 @@ class State(NamedTuple):
     num_updates: Int[Array, ""]
 
 
+class EpisodeSums(NamedTuple):
+    """Episodes that ended: how many, and the sums over them of what is optimized and of each limited signal."""
+
+    episodes: Float[Array, ""]
+    total: Float[Array, " rows"]
+    squares: Float[Array, " rows"]
+
+
 class PIDLagrangian(eqx.Module):
-    """How the multipliers of limits move."""
+    """How the multipliers of limits move, in the units of the signals."""
 
     ki: Schedule = eqx.field(converter=named("ki"), default=Constant(0.05), metadata=counts("updates"))
     """Integral gain: added to a multiplier per unit of violation and window of episodes, by the number of updates."""
@@ -91,8 +104,73 @@ class PIDLagrangian(eqx.Module):
         value = jnp.where(num_episodes > 0, value, state.value)
         return State(mean, seen, integral, violation, value, num_updates)
 
+    def follow(self, state: State, ended: EpisodeSums, lower_bounds: Float[Array, " K"]) -> State:
+        """`update` with the episodes that ended."""
+        return self.update(state, ended.episodes, ended.total[1:], lower_bounds)
 
-def metrics(state: State, weights: Float[Array, "K M"]) -> dict[str, Array]:
+    def weights(self, state: State) -> Float[Array, " rows"]:
+        """Of the objective and of the limited signals."""
+        return jnp.concatenate([jnp.ones(1), state.value])
+
+
+class UnitFreeState(NamedTuple):
+    """The multipliers, and what their units come from."""
+
+    inner: State
+    sums: EpisodeSums
+    """Of all episodes since training began."""
+
+    @property
+    def unit(self) -> Float[Array, " rows"]:
+        """The standard deviation of an episode's sum; 1 as long as all were alike."""
+        episodes = jnp.maximum(self.sums.episodes, 1.0)
+        mean, square = self.sums.total / episodes, self.sums.squares / episodes
+        # What is lost to rounding must not pass for a deviation.
+        variance = square - mean**2
+        return jnp.where(variance > ROUNDING * square, jnp.sqrt(variance), 1.0)
+
+    @property
+    def value(self) -> Float[Array, " K"]:
+        return self.inner.value
+
+    @property
+    def violation(self) -> Float[Array, " K"]:
+        """In the units of the signals."""
+        return self.inner.violation * self.unit[1:]
+
+
+ROUNDING = 1e-5
+"""Of a mean square in single precision."""
+
+
+class UnitFreeLagrangian(eqx.Module):
+    """A PID controller for which the units of the signals do not matter."""
+
+    pid: PIDLagrangian = eqx.field(default_factory=lambda: PIDLagrangian(ki=Constant(0.2), kp=0.5, max_multiplier=10.0))
+    """Its gains are per standard deviation of an episode's sum, and its multipliers weight signals in such units."""
+
+    __repr__ = short_repr
+
+    def init(self, num_limits: int) -> UnitFreeState:
+        zeros = jnp.zeros(1 + num_limits)
+        return UnitFreeState(self.pid.init(num_limits), EpisodeSums(jnp.float32(0), zeros, zeros))
+
+    def follow(self, state: UnitFreeState, ended: EpisodeSums, lower_bounds: Float[Array, " K"]) -> UnitFreeState:
+        """Take in the episodes that ended."""
+        before, state = state.unit, state._replace(sums=jax.tree.map(jnp.add, state.sums, ended))
+        unit = state.unit[1:]
+        # What the controller remembers is in units of before.
+        mean = state.inner.mean * (before[1:] / unit)
+        inner = state.inner._replace(mean=mean, violation=state.inner.violation * (before[1:] / unit))
+        total, bounds = ended.total[1:] / unit, lower_bounds / unit
+        return state._replace(inner=self.pid.update(inner, ended.episodes, total, bounds))
+
+    def weights(self, state: UnitFreeState) -> Float[Array, " rows"]:
+        """Of the objective and of the limited signals."""
+        return self.pid.weights(state.inner) / state.unit
+
+
+def metrics(state: State | UnitFreeState, weights: Float[Array, "K M"]) -> dict[str, Array]:
     """One number per objective: the sum of its multipliers, and the largest violation of its limits (negative: all are
     kept, by at least that much)."""
     of_objective = jnp.abs(weights)

@@ -7,7 +7,7 @@ episodes (`lexrl.algorithms.lagrangian`), as plain dual ascent or as a PID contr
 optimized; the order does not matter.
 """
 
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxtyping import Float
 from lexrl import returns
 from lexrl.algorithms import actor_critic, lagrangian, ppo, validation
 from lexrl.algorithms.actor_critic import Agent
-from lexrl.algorithms.lagrangian import PIDLagrangian
+from lexrl.algorithms.lagrangian import EpisodeSums, PIDLagrangian, UnitFreeLagrangian
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.constraints import Limit, as_limits
 from lexrl.networks import Networks
@@ -33,7 +33,8 @@ class State(NamedTuple):
 
     agent: Agent
     kappa: Float[Array, ""]
-    lagrangian: lagrangian.State
+    lagrangian: Any
+    """The multipliers; what is inside is their controller's."""
     episode_tracker: EpisodeTracker
     """Undiscounted sums since each episode began, of the rows of `reward_weights`."""
     reward_weights: Float[Array, "1+K M"]
@@ -72,7 +73,8 @@ class PPOLagrangian(eqx.Module):
     """KL divergence per update that the penalty is tuned to."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
-    lagrangian: PIDLagrangian = PIDLagrangian()
+    lagrangian: UnitFreeLagrangian | PIDLagrangian = UnitFreeLagrangian()
+    """How the multipliers move: unit-free, or a PID controller in the units of the signals."""
     networks: Networks = Networks()
 
     __repr__ = short_repr
@@ -102,14 +104,14 @@ class PPOLagrangian(eqx.Module):
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         rollout = rollout._replace(reward=rollout.reward @ state.reward_weights.T)
         agent, batch = actor_critic.advantages(self.networks, state.agent, rollout, self.gamma, self.gae_lambda)
-        weights = jnp.concatenate([jnp.ones(1), state.lagrangian.value])
+        weights = self.lagrangian.weights(state.lagrangian)
         _, advantage, _ = actor_critic.combine(weights, batch.advantage, normalize_advantage=True)
         agent, kl, metrics = ppo.epochs(self, agent, batch, advantage, state.kappa, key)
         episode_tracker, episode_stats = returns.track_episodes(
             state.episode_tracker, rollout.reward, rollout.last, jnp.ones_like(weights)
         )
-        bounds = lagrangian.lower_bounds(self.constraints)
-        multipliers = self.lagrangian.update(state.lagrangian, episode_stats.episodes, episode_stats.total[1:], bounds)
+        ended = EpisodeSums(episode_stats.episodes, episode_stats.total, episode_stats.squares)
+        multipliers = self.lagrangian.follow(state.lagrangian, ended, lagrangian.lower_bounds(self.constraints))
         metrics |= lagrangian.metrics(multipliers, state.reward_weights[1:])
         metrics |= {"value_loss": metrics["value_loss"].sum()}
         kappa = ppo.adapt_penalty(state.kappa, kl, self.kl_target)

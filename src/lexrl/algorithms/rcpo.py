@@ -7,7 +7,7 @@ on three time scales: the critic, the actor, and the multipliers slowest of all.
 optimized; the order does not matter.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from jaxtyping import Float
 from lexrl import returns
 from lexrl.algorithms import a2c, actor_critic, lagrangian, validation
 from lexrl.algorithms.actor_critic import Agent
-from lexrl.algorithms.lagrangian import PIDLagrangian
+from lexrl.algorithms.lagrangian import EpisodeSums, PIDLagrangian, UnitFreeLagrangian
 from lexrl.constraints import Limit, as_limits
 from lexrl.networks import Networks
 from lexrl.reprs import short_repr
@@ -31,7 +31,8 @@ class State(NamedTuple):
     """The networks, the multipliers, and how rewards are combined."""
 
     agent: Agent
-    lagrangian: lagrangian.State
+    lagrangian: Any
+    """The multipliers; what is inside is their controller's."""
     episode_tracker: EpisodeTracker
     """Undiscounted sums of the rewards since each episode began."""
     objective_weights: Float[Array, " M"]
@@ -61,7 +62,8 @@ class RCPO(eqx.Module):
     """Learning rate of the critic."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
     """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
-    lagrangian: PIDLagrangian = PIDLagrangian()
+    lagrangian: UnitFreeLagrangian | PIDLagrangian = UnitFreeLagrangian()
+    """How the multipliers move: unit-free, or a PID controller in the units of the signals."""
     networks: Networks = Networks()
 
     __repr__ = short_repr
@@ -85,16 +87,17 @@ class RCPO(eqx.Module):
     probabilities = actor_critic.probabilities
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
-        penalized = rollout.reward @ (state.objective_weights + state.lagrangian.value @ state.constraint_weights)
+        weights = self.lagrangian.weights(state.lagrangian)
+        rows = jnp.concatenate([state.objective_weights[None], state.constraint_weights])
+        penalized = rollout.reward @ (weights @ rows)
         single = rollout._replace(reward=penalized[..., None])
         agent, batch = actor_critic.advantages(self.networks, state.agent, single, self.gamma, self.gae_lambda)
         agent, metrics = a2c.step(self, agent, batch, actor_critic.normalize(batch.advantage[:, 0]))
         episode_tracker, episode_stats = returns.track_episodes(
             state.episode_tracker, rollout.reward, rollout.last, jnp.ones_like(state.objective_weights)
         )
-        total = state.constraint_weights @ episode_stats.total
-        bounds = lagrangian.lower_bounds(self.constraints)
-        multipliers = self.lagrangian.update(state.lagrangian, episode_stats.episodes, total, bounds)
+        ended = EpisodeSums(episode_stats.episodes, rows @ episode_stats.total, rows**2 @ episode_stats.squares)
+        multipliers = self.lagrangian.follow(state.lagrangian, ended, lagrangian.lower_bounds(self.constraints))
         metrics |= lagrangian.metrics(multipliers, state.constraint_weights)
         metrics |= {"value_loss": metrics["value_loss"][0]}
         return state._replace(agent=agent, lagrangian=multipliers, episode_tracker=episode_tracker), metrics

@@ -193,10 +193,15 @@ def _leading_names(argv: Sequence[str]) -> int:
 def parse(
     kind: Any, argv: Sequence[str], prog: str, description: str | None = None, default: Any = tyro.MISSING
 ) -> Any:
-    """The arguments of a command; on bad ones tyro explains and exits with code 2."""
+    """The arguments of a command; on bad ones tyro explains and exits with code 2.
+
+    Of a setting that may be one of several classes, the flags are those of the class it has by default.
+    """
     given = {} if default is tyro.MISSING else {"default": default}
     with registry():
-        return tyro.cli(kind, args=list(argv), prog=prog, description=description, **given)
+        return tyro.cli(
+            kind, args=list(argv), prog=prog, description=description, config=(tyro.conf.AvoidSubcommands,), **given
+        )
 
 
 def registry() -> ConstructorRegistry:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.convergence import Convergence
 from lexrl.dual_ascent import DualAscent
 from lexrl.networks import Networks
@@ -100,9 +101,13 @@ def tuned() -> Presets:
         "ppo": lambda: Preset(make("ppo", **PROXIMAL), REWARD, 8_000_000),
         "a2c": lambda: Preset(make("a2c", **ON_POLICY), REWARD, 2_000_000),
         "dqn": lambda: Preset(make("dqn", return_scale=100.0, **REPLAYED), REWARD, 3_000_000),
-        "rcpo": lambda: Preset(make("rcpo", constraints=CONSTRAINTS.limit, **ON_POLICY), SAFE, 2_000_000),
+        "rcpo": lambda: Preset(
+            make("rcpo", constraints=CONSTRAINTS.limit, lagrangian=PIDLagrangian(), **ON_POLICY), SAFE, 2_000_000
+        ),
         "ppo-lagrangian": lambda: Preset(
-            make("ppo-lagrangian", constraints=CONSTRAINTS.limit, **PROXIMAL), SAFE, 8_000_000
+            make("ppo-lagrangian", constraints=CONSTRAINTS.limit, lagrangian=PIDLagrangian(), **PROXIMAL),
+            SAFE,
+            8_000_000,
         ),
         "var-ac": lambda: Preset(
             make("var-ac", chance_constraints=CONSTRAINTS.chance_constraint, **ON_POLICY), SAFE, 2_000_000

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from lexrl.algorithms.lagrangian import PIDLagrangian
 from lexrl.networks import Networks
 from lexrl.presets import REWARD, SAFE, Preset, Presets, make
 from lexrl.tolerance import Relative
@@ -49,8 +50,8 @@ def table(
         "paper-lppo": proximal | {"tolerance": tolerance},
         "paper-la2c": on_policy | {"tolerance": tolerance},
         "ldqn": replayed | PLAIN | {"tolerance": tolerance},
-        "rcpo": on_policy | {"constraints": constraints.limit},
-        "ppo-lagrangian": proximal | {"constraints": constraints.limit},
+        "rcpo": on_policy | {"constraints": constraints.limit, "lagrangian": PIDLagrangian()},
+        "ppo-lagrangian": proximal | {"constraints": constraints.limit, "lagrangian": PIDLagrangian()},
         "var-ac": on_policy | {"chance_constraints": constraints.chance_constraint},
         "random": {},
     }
