@@ -111,7 +111,7 @@ def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon:
         best=best,
         slack=epsilon,
         limits=order.limits(),
-        prices=prices,
+        shadow_prices=prices,
         gaps=np.array([float(level.bound - level.best) for level in levels]),
         faults=(fault,) if fault else (),
     )

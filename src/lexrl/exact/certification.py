@@ -99,7 +99,7 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
     allowed, rows, start = process.action_mask, (), first_policy(process)
     gaps = np.zeros(process.num_objectives)
     for i in range(process.num_objectives):
-        prices = tuple(Fraction(float(solution.prices[i, row.objective])) for row in rows)
+        prices = tuple(Fraction(float(solution.shadow_prices[i, row.objective])) for row in rows)
         faults += _price_faults(process, solution, i, rows)
         one = columns.priced(process, i, rows, prices)
         dual = optimize(one, 0, allowed, start, choose(process))
@@ -147,10 +147,10 @@ def _price_faults(process: MOMDP, solution: ProgramSolution, i: int, rows: tuple
     """Only what constrains an objective has a price, and no inequality a negative one."""
     free = np.ones(process.num_objectives, bool)
     free[[row.objective for row in rows]] = False
-    negative = [row.objective for row in rows if not row.tight and not solution.prices[i, row.objective] >= 0]
-    wrong = [*np.flatnonzero(free & (solution.prices[i] != 0)), *negative]
+    negative = [row.objective for row in rows if not row.tight and not solution.shadow_prices[i, row.objective] >= 0]
+    wrong = [*np.flatnonzero(free & (solution.shadow_prices[i] != 0)), *negative]
     return [
-        f"{process.signals[i]}: {process.signals[j]} has the price {solution.prices[i, j]:.9g}, which it cannot have."
+        f"{process.signals[i]}: {process.signals[j]} has the price {solution.shadow_prices[i, j]:.9g}, which it cannot have."
         for j in wrong
     ]
 

@@ -49,8 +49,8 @@ class ProgramSolution:
     """`eps_i`, in units of the return."""
     limits: Float[np.ndarray, " M"]
     """The return that is enough, infinite without a limit."""
-    prices: Float[np.ndarray, "M M"]
-    """`prices[i, j]`: what one more unit of slack on objective j would bring objective i."""
+    shadow_prices: Float[np.ndarray, "M M"]
+    """`shadow_prices[i, j]`: what one more unit of slack on objective j would bring objective i."""
     gaps: Float[np.ndarray, " M"]
     """Primal-dual gap: no policy within the slack is better than `best[i] + gaps[i]`."""
     faults: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class ProgramSolution:
 
     def summary(self) -> dict[str, Any]:
         """What is known of the solution, for a file."""
-        numbers = {"gaps": self.gaps, "shadow_prices": self.prices, "shortfalls": self.shortfalls}
+        numbers = {"gaps": self.gaps, "shadow_prices": self.shadow_prices, "shortfalls": self.shortfalls}
         return {name: value.tolist() for name, value in numbers.items()} | {"sentences": self.sentences()}
 
     def __str__(self) -> str:
@@ -178,7 +178,7 @@ def _solution(
         best=np.array([float(level.best) for level in levels]),
         slack=epsilon,
         limits=order.limits(),
-        prices=prices,
+        shadow_prices=prices,
         gaps=gaps,
         faults=(late,)
         if clock.expired and (gaps > 1e-9 * np.abs([float(level.best) for level in levels])).any()
