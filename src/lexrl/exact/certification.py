@@ -105,17 +105,14 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
         dual = optimize(one, 0, allowed, start, choose(process))
         bought = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
         gaps[i] = float(columns.expected(process, dual.values.value) - bought - Fraction(float(solution.best[i])))
-        priced_size = sizes[i] + sum(float(abs(p)) * sizes[r.objective] for p, r in zip(prices, rows, strict=True))
-        if not abs(gaps[i]) <= _PROGRAM * priced_size:
+        if not abs(gaps[i]) <= _PROGRAM * _added_up(solution, i, sizes, rows, prices):
             faults.append(
                 f"{process.signals[i]}: at these prices the best return is {solution.best[i] + gaps[i]:.9g}, not "
                 f"{solution.best[i]:.9g}."
             )
         width = _PROGRAM * np.max(dual.backup.scale, axis=1)
         left = judge(one, 0, dual.values, dual.values, dual.backup, allowed, width, dual.known).reached
-        threshold, is_face = threshold_of(
-            Fraction(float(solution.best[i])), float(solution.slack[i]), float(solution.limits[i])
-        )
+        threshold, is_face = _threshold(solution, i)
         if is_face or i == process.num_objectives - 1:
             allowed = left
             rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in zip(rows, prices, strict=True))
@@ -124,6 +121,27 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
         start = dual.policy
     faults += _policy_faults(process, policy, allowed)
     return dataclasses.replace(solution, returns=returns, gaps=gaps, faults=tuple(faults))
+
+
+def _threshold(solution: ProgramSolution, i: int) -> tuple[Fraction, bool]:
+    """What objective i leaves to the next ones, and whether that is its optimal face."""
+    best, limit = float(solution.best[i]), float(solution.limits[i])
+    threshold, is_face = threshold_of(Fraction(best), float(solution.slack[i]), limit)
+    # A best return may exceed its limit by less than a double can tell; that it is priced says that it does.
+    return threshold, is_face and not (best == limit and solution.shadow_prices[i + 1 :, i].any())
+
+
+def _added_up(
+    solution: ProgramSolution,
+    i: int,
+    sizes: Float[np.ndarray, " M"],
+    rows: tuple[Row, ...],
+    prices: tuple[Fraction, ...],
+) -> float:
+    """The size of what the bound of objective i is made of: rewards of the policy, and of the optimum at the prices."""
+    priced = zip(prices, rows, strict=True)
+    bought = (float(abs(p)) * (sizes[row.objective] + abs(float(row.threshold))) for p, row in priced)
+    return float(sizes[i] + abs(solution.best[i]) + sum(bought))
 
 
 def _return_faults(
@@ -150,7 +168,8 @@ def _price_faults(process: MOMDP, solution: ProgramSolution, i: int, rows: tuple
     negative = [row.objective for row in rows if not row.tight and not solution.shadow_prices[i, row.objective] >= 0]
     wrong = [*np.flatnonzero(free & (solution.shadow_prices[i] != 0)), *negative]
     return [
-        f"{process.signals[i]}: {process.signals[j]} has the price {solution.shadow_prices[i, j]:.9g}, which it cannot have."
+        f"{process.signals[i]}: {process.signals[j]} has the shadow price {solution.shadow_prices[i, j]:.9g}, which it "
+        "cannot have."
         for j in wrong
     ]
 

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lexrl.errors import InputError
+from lexrl.exact.backups import with_exact_rewards
 from lexrl.exact.columns import Column, Row, column_of, occupancies, priced, worth
 from lexrl.exact.iteration import first_policy, judge_level
 from lexrl.exact.linear import choose
@@ -87,7 +88,9 @@ def critical_slack(
         raise InputError(f"The slacks {list(points)} should be numbers from 0 on.")
     process = momdp.ordered(plain(Order(order.objectives[:2])))
     common_gamma(process)
-    left, right = (column_of(process, _end(process, *pair), choose(process)) for pair in ((0, 1), (1, 0)))
+    ends = [_end(process, *pair) for pair in ((0, 1), (1, 0))]
+    process = with_exact_rewards(process)
+    left, right = (column_of(process, policy, choose(process)) for policy in ends)
     curve = _Curve(process, left, right)
     if curve.slack(right) <= _NOTHING * (abs(left.returns[0]) + abs(right.returns[0])):
         flat = _floats(left.returns)

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from lexrl import tolerance as tol
 from lexrl.errors import InputError
 from lexrl.exact import columns
-from lexrl.exact.backups import judge
+from lexrl.exact.backups import judge, with_exact_rewards
 from lexrl.exact.clock import Clock, Progress
 from lexrl.exact.columns import Column, Mixture, Row
 from lexrl.exact.evaluation import as_policy, evaluate
@@ -100,6 +100,8 @@ class Face(NamedTuple):
     allowed: Bool[Arr, "S A"]
     rows: tuple[Row, ...]
     pool: tuple[Column, ...]
+    others: tuple[Column, ...] = ()
+    """More policies within `allowed`, with returns in ordinary arithmetic."""
 
 
 def solve_slack(
@@ -121,7 +123,7 @@ def solve_slack(
         progress: called with a `Progress` at every iteration.
     """
     order = as_order(order, momdp.signals)
-    process = momdp.ordered(order)
+    process = with_exact_rewards(momdp.ordered(order))
     common_gamma(process)
     return _successive(process, order, tolerances_of(order, slack), Clock(time_limit, progress))
 
@@ -194,7 +196,7 @@ def _returns(level: Mixture, i: int) -> Fraction:
 def _level(process: MOMDP, i: int, face: Face, start: Int[np.ndarray, " S"], clock: Clock) -> Mixture:
     """The program of objective i; without rows it is a matter of policy iteration alone."""
     if face.rows:
-        return columns.best_mixture(process, i, face.allowed, face.rows, face.pool, clock)
+        return columns.best_mixture(process, i, face.allowed, face.rows, face.pool, face.others, clock)
     one = columns.priced(process, i, (), ())
     dual = optimize(one, 0, face.allowed, start, choose(process), clock)
     column = columns.column_of(process, dual.policy, choose(process))
@@ -215,7 +217,7 @@ def _narrow(process: MOMDP, i: int, face: Face, level: Mixture, epsilon: float, 
     """What objective i leaves to the next: its threshold as a row, or its optimal face."""
     threshold, is_face = threshold_of(level.best, epsilon, limit)
     if not is_face:
-        return Face(face.allowed, (*face.rows, Row(i, threshold)), (*face.pool, *level.columns))
+        return Face(face.allowed, (*face.rows, Row(i, threshold)), (*face.pool, *level.columns), level.others)
     dual = level.dual
     nothing = np.zeros(process.num_states)
     judged = judge(level.process, 0, dual.values, dual.values, dual.backup, face.allowed, nothing, dual.known)
