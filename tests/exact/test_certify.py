@@ -59,7 +59,10 @@ def spoiled_programs(seeds):
         claims = [{"policy": policy}, {"best": best}]
         if found.shadow_prices[1, 0] > 0:
             factor = 1 + rng.choice([-1, 1]) * rng.uniform(0.05, 0.5)
-            claims += [{"shadow_prices": found.shadow_prices * factor}, {"shadow_prices": found.shadow_prices + np.array([[0, 0.1], [0, 0]])}]
+            claims += [
+                {"shadow_prices": found.shadow_prices * factor},
+                {"shadow_prices": found.shadow_prices + np.array([[0, 0.1], [0, 0]])},
+            ]
         for claim in claims:
             count += 1
             missed += [(seed, list(claim))] * (not certify_program(world, dataclasses.replace(found, **claim)).faults)
