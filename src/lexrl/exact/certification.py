@@ -12,12 +12,12 @@ from lexrl.exact import columns
 from lexrl.exact.backups import judge
 from lexrl.exact.certificate import Certificate
 from lexrl.exact.columns import Row
-from lexrl.exact.evaluation import as_policy, evaluate
+from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
 from lexrl.exact.iteration import Level, certificate_of, first_policy, judge_level, refuse_limits, tolerances_of
 from lexrl.exact.linear import choose
 from lexrl.exact.policy_iteration import optimize
 from lexrl.exact.programs import ProgramSolution, common_gamma, occupancy, threshold_of
-from lexrl.momdp import MOMDP
+from lexrl.momdp import MOMDP, as_numbers
 from lexrl.order import Order, as_order
 
 _ROUNDING = 2.0**-51
@@ -40,10 +40,10 @@ def certify(momdp: MOMDP, order: Order | str | None, policy: Any, values: Any, *
         values: `[M, S]`, ordered and signed as in `Solution.values`.
         tolerance: as `solve` takes it.
     """
-    order = as_order(order, momdp.signals)
+    order = as_order(order, require_momdp(momdp).signals)
     refuse_limits(order)
     process = momdp.ordered(order)
-    weights, claimed = as_policy(policy, process), np.asarray(values, float)
+    weights, claimed = as_policy(policy, process), as_numbers("values", values)
     if claimed.shape != (process.num_objectives, process.num_states):
         raise InputError(
             f"The values have shape {claimed.shape}; they need {(process.num_objectives, process.num_states)}: one for "
@@ -90,7 +90,7 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
 
     Weak duality bounds what any policy can reach by the prices; the policy itself shows what can be reached.
     """
-    process = momdp.ordered(solution.order)
+    process = require_momdp(momdp).ordered(solution.order)
     common_gamma(process)
     policy = as_policy(solution.policy, process)
     returns, visits = evaluate(process, policy).returns, occupancy(process, policy)

@@ -23,7 +23,7 @@ from lexrl.exact import columns
 from lexrl.exact.backups import judge, with_exact_rewards
 from lexrl.exact.clock import Clock, Progress
 from lexrl.exact.columns import Column, Mixture, Row
-from lexrl.exact.evaluation import as_policy, evaluate
+from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
 from lexrl.exact.iteration import first_policy, tolerances_of
 from lexrl.exact.linear import System, choose
 from lexrl.exact.policy_iteration import optimize
@@ -122,7 +122,7 @@ def solve_slack(
         time_limit: seconds after which the policy found so far is returned, with the gaps that are open.
         progress: called with a `Progress` at every iteration.
     """
-    order = as_order(order, momdp.signals)
+    order = as_order(order, require_momdp(momdp).signals)
     process = with_exact_rewards(momdp.ordered(order))
     common_gamma(process)
     return _successive(process, order, tolerances_of(order, slack), Clock(time_limit, progress))
