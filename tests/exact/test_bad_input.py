@@ -41,7 +41,7 @@ def test_what_is_not_a_momdp():
     ("call", "said"),
     [
         (lambda: solve(WORLD, ORDER, time_limit=0.0), "The time limit is 0.0; it must be a number of seconds above 0"),
-        (lambda: solve_horizon(WORLD, ORDER, 0), "The horizon is 0; it needs a whole number"),
+        (lambda: solve_horizon(WORLD, ORDER, 0), "The horizon is 0; it needs at least 1 step, and a whole"),
         (lambda: critical_slack(WORLD, ORDER, [np.inf]), r"The slacks \[inf\] should be numbers from 0 on"),
         (lambda: evaluate(WORLD, "uniform"), "The policy's entries cannot be read as an array of numbers"),
         (lambda: certify(WORLD, ORDER, np.full((2, 2), 0.5), "best"), "The values cannot be read"),

@@ -55,7 +55,7 @@ class _Step(NamedTuple):
 def solve_horizon(momdp: MOMDP, order: Order | str | None, horizon: int, *, tolerance: Any = 0.0) -> HorizonSolution:
     """The lexicographic optimum with action tolerance when only `horizon` steps are left to take; any gamma will do."""
     if not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise InputError(f"The horizon is {horizon}; it needs a whole number of steps, at least 1.")
+        raise InputError(f"The horizon is {horizon}; it needs at least 1 step, and a whole number of them.")
     order = as_order(order, require_momdp(momdp).signals)
     refuse_limits(order)
     process = momdp.ordered(order)
