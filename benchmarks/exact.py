@@ -1,11 +1,17 @@
 """How fast the exact solvers are on one core, side by side in one run, and whether they agree.
 
 make bench        or        python benchmarks/exact.py [--only random quantecon grid slack curve large] [--repeats 3]
+
+With another version of lexrl in a folder, programs are timed with both, one after the other:
+
+    git worktree add ../other 2ec11db && python benchmarks/exact.py --only slack --against ../other/src
 """
 
 import argparse
 import os
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +39,7 @@ def main() -> None:
     parser.add_argument("--objectives", type=int, default=10, help="objectives of the random MOMDP")
     parser.add_argument("--side", type=int, default=316, help="side of the grid")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each; the median counts")
+    parser.add_argument("--against", help="folder with another version of lexrl, to time programs with")
     parser.add_argument("--only", nargs="+", choices=ROWS, default=[name for name in ROWS if name != "large"])
     arguments = parser.parse_args()
     table = Table("MOMDP", "solver", "median s", "against the first row", "largest difference")
@@ -99,15 +106,38 @@ def sparse_program(process: MOMDP) -> Any:
 
 def slack_rows(table: Table, arguments: Any) -> None:
     """Policy tolerance: dense and random, and on the grid."""
-    for states, objectives in ((200, 3), (1000, 4)):
+    for states, objectives, slack in ((200, 3, 0.1), (1000, 4, 0.0), (1000, 4, 0.1)):
         momdp = MOMDP.random(0, states, 4, objectives, gamma=0.95, tie_fraction=0.5)
-        seconds, found = timed(lambda momdp=momdp: solve_slack(momdp, order_of(momdp), slack=0.1), 1)
-        note = f"{np.max(np.abs(found.gaps)):.1e} (primal-dual gap)"
-        table.add_row(f"random, S={states} A=4 M={objectives}", "programs, slack 0.1", f"{seconds:.2f}", "", note)
+        seconds, found = timed(lambda momdp=momdp, slack=slack: solve_slack(momdp, order_of(momdp), slack=slack), 1)
+        name, solver = f"random, S={states} A=4 M={objectives}", f"programs, slack {slack:g}"
+        table.add_row(name, solver, f"{seconds:.2f}", "1.0", f"{np.max(np.abs(found.gaps)):.1e} (primal-dual gap)")
+        if arguments.against:
+            other = seconds_of_other(arguments.against, states, objectives, slack)
+            table.add_row(name, f"{solver}, {arguments.against}", f"{other:.2f}", f"{other / seconds:.1f}", "")
     momdp = GridNav.generate(size=arguments.side).momdp(gamma=0.99)
     seconds, found = timed(lambda: solve_slack(momdp, "min cost ±1 > max reward"), 1)
     note = f"{np.max(np.abs(found.gaps)):.1e} (primal-dual gap)"
     table.add_row(f"GridNav, S={momdp.num_states} M=2", "programs, slack 1", f"{seconds:.2f}", "", note)
+
+
+OTHER = """
+import sys, time
+from lexrl.exact import solve_slack
+from lexrl.momdp import MOMDP
+states, objectives, slack = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+momdp = MOMDP.random(0, states, 4, objectives, gamma=0.95, tie_fraction=0.5)
+order = " > ".join(f"max {name}" for name in momdp.signals)
+start = time.process_time()
+solve_slack(momdp, order, slack=slack)
+print(time.process_time() - start)
+"""
+
+
+def seconds_of_other(folder: str, states: int, objectives: int, slack: float) -> float:
+    """What another version of lexrl takes for the same program, on the same core."""
+    command = [sys.executable, "-c", OTHER, str(states), str(objectives), str(slack)]
+    environment = os.environ | {"PYTHONPATH": folder}
+    return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
 
 
 def curve_rows(table: Table, arguments: Any) -> None:

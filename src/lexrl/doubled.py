@@ -95,16 +95,21 @@ def mean(matrix: Any, values: Doubled, rows: Int[np.ndarray, " n"] | None = None
     """`matrix @ values` with rows that sum to 1 to the last digit: what rounding left over in the sums is divided out;
     rows without an entry give 0."""
     rows = np.arange(matrix.shape[0]) if rows is None else rows
-    return _per_weight(matrix, expectation(matrix, values, rows), rows)
+    return per_weight(expectation(matrix, values, rows), weights_of(matrix, rows))
 
 
 def mean_of_entries(matrix: Any, entries: Float[np.ndarray, " nonzeros"], rows: Int[np.ndarray, " n"]) -> Doubled:
     """`sum_k matrix[row, k] * entries[row, k]`, likewise."""
-    return _per_weight(matrix, row_sums(matrix, entries, rows), rows)
+    return per_weight(row_sums(matrix, entries, rows), weights_of(matrix, rows))
 
 
-def _per_weight(matrix: Any, sums: Doubled, rows: Int[np.ndarray, " n"]) -> Doubled:
-    weights = row_sums(matrix, np.ones(matrix.nnz), rows)
+def weights_of(matrix: Any, rows: Int[np.ndarray, " n"]) -> Doubled:
+    """What the entries of some rows sum to: 1, but for rounding."""
+    return row_sums(matrix, np.ones(matrix.nnz), rows)
+
+
+def per_weight(sums: Doubled, weights: Doubled) -> Doubled:
+    """Sums over rows as means; 0 for rows without an entry."""
     if ((weights.hi == 1) & (weights.lo == 0)).all():
         return sums
     return quotient(sums, Doubled(np.where(weights.hi == 0, 1.0, weights.hi), weights.lo))

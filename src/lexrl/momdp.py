@@ -60,7 +60,7 @@ class MOMDP:
                 and `rewards` say of other actions is ignored.
         """
         matrix, num_states, num_actions = _matrix(transitions)
-        rewards = np.asarray(rewards, float)
+        rewards = as_numbers("rewards", rewards)
         if rewards.ndim not in (3, 4) or rewards.shape[1:] not in (
             (num_states, num_actions),
             (num_states, num_actions, num_states),
@@ -192,6 +192,17 @@ class MOMDP:
             inside = smaller
 
 
+def as_numbers(name: str, given: Any) -> Float[np.ndarray, " ..."]:
+    """An array of floats, or a sentence that says why there is none."""
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"The {name} cannot be read as an array of numbers: every row needs the same length, and every entry must "
+            "be a number."
+        ) from None
+
+
 def from_outcomes(
     matrix: Any,
     outcome_rewards: Float[np.ndarray, "nonzeros M"],
@@ -242,10 +253,12 @@ def _mask(action_mask: Any, num_states: int, num_actions: int) -> Bool[np.ndarra
     if action_mask is None:
         return np.ones((num_states, num_actions), bool)
     given = np.asarray(action_mask)
-    if given.shape != (num_states, num_actions) or not np.isin(given, (0, 1)).all():
+    if given.shape != (num_states, num_actions):
+        raise InputError(f"The action mask has shape {given.shape}; it needs {(num_states, num_actions)}.")
+    if not np.isin(given, (0, 1)).all():
         raise InputError(
-            f"The action mask has shape {given.shape}; it needs {(num_states, num_actions)}, true or 1 where there is "
-            "the action and false or 0 where not."
+            f"The action mask contains {given[~np.isin(given, (0, 1))][0]!s}; it needs true or 1 where there is the "
+            "action and false or 0 where not."
         )
     return given.astype(bool)
 
@@ -331,7 +344,7 @@ def _matrix(transitions: Any) -> tuple[Any, int, int]:
                 "[S * A, S]."
             )
         return sp.csr_array(transitions), num_states, n_rows // num_states
-    dense = np.asarray(transitions, float)
+    dense = as_numbers("transitions", transitions)
     if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
         raise InputError(f"The transitions have shape {dense.shape}; they need [S, A, S]: state, action, successor.")
     return sp.csr_array(dense.reshape(-1, dense.shape[2])), dense.shape[0], dense.shape[1]
@@ -388,7 +401,7 @@ def _initial(initial: Any, terminal: Bool[np.ndarray, " S"]) -> Float[np.ndarray
         if terminal.all():
             raise InputError("Every state is terminal; at least one must not be.")
         return np.where(terminal, 0.0, 1.0) / np.sum(~terminal)
-    given = np.asarray(initial, float)
+    given = as_numbers("initial probabilities", initial)
     if given.shape != terminal.shape or not (given >= 0).all() or abs(given.sum() - 1) > 1e-6:
         raise InputError(
             f"The initial distribution has shape {given.shape} and sums to {given.sum():g}; "

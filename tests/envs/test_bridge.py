@@ -73,6 +73,16 @@ def test_exploring_where_moves_are_random():
     assert brave.returns[2] < 0 < brave.returns[0]
 
 
+def test_exploring_rooms():
+    """In four-room's code: a blue square to the left, the goal to the right; the goal pays 1 of each."""
+    momdp = lexrl.momdp_from_env("four-room-v0", 0.5, maze=np.array([["1", "_", "G"]]))
+    assert momdp.num_states == 4  # the start, the square, the start with what was collected, the end
+    square = lexrl.solve(momdp, "max reward_1 > max reward_2 > max reward_3")
+    np.testing.assert_allclose(square.returns, [1 + 0.25, 0.25, 0.25])
+    goal = lexrl.solve(momdp, "max reward_2 > max reward_1 > max reward_3")
+    np.testing.assert_allclose(goal.returns, [1.0, 1.0, 1.0])
+
+
 class Corridor(gymnasium.Env):
     """Three cells; the last one ends. `memory` makes what happens depend on more than the cell."""
 

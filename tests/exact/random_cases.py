@@ -1,12 +1,20 @@
 """Small random MOMDPs of every kind, full of ties and near ties; and whether a solver is right about them."""
 
+import itertools
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from rational_truth import averages_of_all, best_mixture, lexicographic_truth, returns_of_all
+from rational_truth import (
+    averages_of_all,
+    best_mixture,
+    corners_of,
+    lexicographic_truth,
+    returns_of_all,
+    successive_optima,
+)
 
-from lexrl.exact import solve, solve_average, solve_slack
+from lexrl.exact import certify_program, critical_slack, solve, solve_average, solve_slack
 from lexrl.momdp import MOMDP
 
 
@@ -65,6 +73,16 @@ def scaled(rng):
 
 def masked(rng):
     return plain(rng, masked=True)
+
+
+def by_successor(rng):
+    """Rewards that depend on the successor, and a discount for each objective."""
+    states, actions, objectives = (int(n) for n in rng.integers((2, 2, 1), 4))
+    paid = rng.integers(-3, 4, (objectives, states, actions, states)) / rng.choice([1.0, 2.0, 10.0])
+    paid *= 2.0 ** rng.integers(-20, 21, (objectives, 1, 1, 1))
+    return MOMDP.from_arrays(
+        transitions(rng, states, actions), paid, rng.choice([0.5, 0.9, 0.99, 0.9999], size=objectives)
+    )
 
 
 def shortest_path(rng):
@@ -134,6 +152,49 @@ def judge_limits(rng):
     return Verdict(bool(right and kept and near), False, "limits")
 
 
+def judge_programs(rng):
+    """Up to three objectives of any size, each with a slack, a limit, both or neither; and the certificate."""
+    states, actions, objectives = (int(n) for n in rng.integers((2, 2, 2), (4, 3, 4)))
+    paid = rewards(rng, objectives, states, actions) * 2.0 ** rng.integers(-30, 31, (objectives, 1, 1))
+    world = MOMDP.from_arrays(transitions(rng, states, actions), paid, rng.choice([0.5, 0.9, 0.99, 0.9999]))
+    points = returns_of_all(world)
+    spans = [(min(column), max(column)) for column in zip(*points, strict=True)]
+    slacks = [float(high - low) * rng.choice([0.0, 0.0, 0.0625, 0.3]) for low, high in spans]
+    limits = [float(low + (high - low) * int(rng.integers(-1, 6)) / 4) for low, high in spans]
+    limits = [limit if rng.random() < 0.5 else None for limit in limits]
+    parts = [
+        f"max {name}" if limit is None else f"{name} >= {limit!r}"
+        for name, limit in zip(world.signals, limits, strict=True)
+    ]
+    found = solve_slack(world, " > ".join(parts), slack=tuple(slacks))
+    best, thresholds = successive_optima(
+        points, [Fraction(one) for one in slacks], [None if one is None else Fraction(one) for one in limits]
+    )
+    size = np.max(np.abs(np.array(points, float)), axis=0)
+    truth, needed = np.array(best, float), np.array([*thresholds[:-1], best[-1]], float)
+    right = (np.abs(found.best - truth) <= 1e-10 * np.abs(truth) + 1e-18 * size).all()
+    kept = (found.returns >= needed - 1e-9 * size).all()
+    return Verdict(bool(right and kept and not certify_program(world, found).faults), False, "programs")
+
+
+def judge_curves(rng):
+    """Every corner of the critical-slack curve, its place and its shadow price, for objectives of any size."""
+    states, actions = (int(n) for n in rng.integers(2, 4, 2))
+    paid = rewards(rng, 2, states, actions) * 2.0 ** rng.integers(-40, 41, (2, 1, 1))
+    world = MOMDP.from_arrays(transitions(rng, states, actions), paid, rng.choice([0.5, 0.9, 0.99, 0.9999]))
+    corners, found = corners_of(returns_of_all(world)), critical_slack(world, order_of(world))
+    if len(corners) != len(found):
+        return Verdict(False, False, f"{len(found)} corners, not {len(corners)}")
+    slacks = np.array([corners[0][0] - corner[0] for corner in corners], float)
+    bought = np.array([corner[1] for corner in corners], float)
+    size = np.max(np.abs(np.array(corners, float)), axis=0)
+    right = (np.abs(np.array([point.slack for point in found]) - slacks) <= 1e-12 * size[0]).all()
+    right &= (np.abs(np.array([point.returns[1] for point in found]) - bought) <= 1e-12 * size[1]).all()
+    prices = [float((after[1] - corner[1]) / (corner[0] - after[0])) for corner, after in itertools.pairwise(corners)]
+    right &= np.allclose([point.shadow_price for point in found], [*prices, 0.0], rtol=1e-9, atol=0)
+    return Verdict(bool(right), False, "curve")
+
+
 KINDS = {
     "plain": lambda rng: judge_actions(plain(rng)),
     "tolerance": lambda rng: judge_actions(
@@ -145,4 +206,7 @@ KINDS = {
     "shortest path": lambda rng: judge_actions(shortest_path(rng)),
     "averages": judge_averages,
     "limits": judge_limits,
+    "by successor": lambda rng: judge_actions(by_successor(rng)),
+    "programs": judge_programs,
+    "curves": judge_curves,
 }

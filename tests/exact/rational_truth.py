@@ -14,8 +14,19 @@ def exact_arrays(world):
     """Transitions `[S][A][S]` and rewards `[M][S][A]` as fractions."""
     dense = world.transitions.toarray().reshape(world.num_states, world.num_actions, world.num_states)
     transitions = [[unit([Fraction(float(p)) for p in row]) for row in state] for state in dense]
-    rewards = [[[Fraction(float(r)) for r in state] for state in one] for one in world.rewards]
-    return transitions, rewards
+    if world.rewards_rest is not None:
+        return transitions, [[[Fraction(float(r)) for r in state] for state in one] for one in world.rewards]
+    return transitions, [[[_mean(world, i, s, a) for a in range(world.num_actions)] for s in range(world.num_states)]
+                         for i in range(world.num_objectives)]  # fmt: skip
+
+
+def _mean(world, objective, state, action):
+    """What (s, a) is expected to pay where that depends on the successor."""
+    row = state * world.num_actions + action
+    stored = slice(world.transitions.indptr[row], world.transitions.indptr[row + 1])
+    weights = unit([Fraction(float(p)) for p in world.transitions.data[stored]])
+    paid = [Fraction(float(r)) for r in world.outcome_rewards[stored, objective]]
+    return sum((p * r for p, r in zip(weights, paid, strict=True)), Fraction(0))
 
 
 def solve_equations(matrix, right):
@@ -114,6 +125,51 @@ def best_mixture(points, threshold):
             ends_.append(share * a2 + (1 - share) * b2)
         best = max(one for one in [best, *ends_] if one is not None)
     return best
+
+
+def successive_optima(points, slacks, limits):
+    """What each objective can have within the slacks and limits (None: there is none) of the ones before, and the
+    threshold it leaves: successive linear programs over mixtures of points, by enumeration of their vertices."""
+    best, thresholds = [], []
+    for i in range(len(points[0])):
+        best.append(max(_vertices(points, i, thresholds)))
+        enough = best[i] if limits[i] is None else min(best[i], limits[i])
+        thresholds.append(enough - slacks[i])
+    return best, thresholds
+
+
+def _vertices(points, i, thresholds):
+    """Objective i at every vertex of the mixtures that reach the thresholds of the first objectives: weights that are
+    determined by the constraints that hold with equality."""
+    for tight in range(len(thresholds) + 1):
+        for mixed in itertools.combinations(points, tight + 1):
+            for which in itertools.combinations(range(len(thresholds)), tight):
+                matrix = [[Fraction(1)] * len(mixed), *([point[j] for point in mixed] for j in which)]
+                weights = solve_equations(matrix, [Fraction(1), *(thresholds[j] for j in which)])
+                if weights is None or min(weights) < 0:
+                    continue
+                reached = [sum((w * point[j] for w, point in zip(weights, mixed, strict=True)), Fraction(0))
+                           for j in range(i + 1)]  # fmt: skip
+                if all(reached[j] >= threshold for j, threshold in enumerate(thresholds)):
+                    yield reached[i]
+
+
+def corners_of(points):
+    """Where `f(e) = max J_2` over mixtures with `J_1 >= J*_1 - e` bends, from its left end to its right one."""
+    found = []
+    for point in sorted(map(tuple, points), key=lambda one: (-one[0], -one[1])):
+        if found and point[1] <= found[-1][1]:
+            continue
+        while len(found) > 1 and _above(found[-2], found[-1], point):
+            found.pop()
+        found.append(point)
+    return found
+
+
+def _above(first, second, third):
+    """Is the chord from the first point to the third nowhere below the second?"""
+    gained, given = second[1] - first[1], first[0] - second[0]
+    return gained * (second[0] - third[0]) <= (third[1] - second[1]) * given
 
 
 def unit(row):

@@ -99,7 +99,7 @@ def test_the_curve_agrees_with_the_programs(seed):
         np.testing.assert_allclose(point.returns[1], program.best[1], atol=1e-8)
         np.testing.assert_allclose(evaluate(world, point.policy).returns, point.returns, atol=1e-9)
         if point.slack > 0:
-            np.testing.assert_allclose(point.shadow_price, program.prices[1, 0], atol=1e-7)
+            np.testing.assert_allclose(point.shadow_price, program.shadow_prices[1, 0], atol=1e-7)
 
 
 def test_a_policy_inside_a_piece_is_no_corner():

@@ -57,9 +57,12 @@ def spoiled_programs(seeds):
         best = found.best.copy()
         best[rng.integers(2)] += 10.0 ** -rng.integers(1, 6)
         claims = [{"policy": policy}, {"best": best}]
-        if found.prices[1, 0] > 0:
+        if found.shadow_prices[1, 0] > 0:
             factor = 1 + rng.choice([-1, 1]) * rng.uniform(0.05, 0.5)
-            claims += [{"prices": found.prices * factor}, {"prices": found.prices + np.array([[0, 0.1], [0, 0]])}]
+            claims += [
+                {"shadow_prices": found.shadow_prices * factor},
+                {"shadow_prices": found.shadow_prices + np.array([[0, 0.1], [0, 0]])},
+            ]
         for claim in claims:
             count += 1
             missed += [(seed, list(claim))] * (not certify_program(world, dataclasses.replace(found, **claim)).faults)

@@ -26,7 +26,7 @@ def test_by_hand():
     np.testing.assert_allclose(found.policy, [[0.0, 0.5, 0.5]])
     np.testing.assert_allclose(found.returns, [-14.0, 15.0])
     np.testing.assert_allclose(found.best, [0.0, 15.0], atol=1e-15)
-    np.testing.assert_allclose(found.prices[1], [0.5, 0.0])  # 6 more reward for 12 more cost
+    np.testing.assert_allclose(found.shadow_prices[1], [0.5, 0.0])  # 6 more reward for 12 more cost
     np.testing.assert_allclose(found.thresholds, [-14.0, 15.0])
     assert found.shortfalls.tolist() == [0.0, 0.0]
     assert certify_program(WORLD, found).faults == ()
@@ -35,7 +35,7 @@ def test_by_hand():
 def test_a_limit_that_does_not_bind():
     found = solve_slack(WORLD, "cost <= 25 > max reward")
     np.testing.assert_allclose(found.returns, [-20.0, 18.0])
-    assert found.prices[1, 0] == 0
+    assert found.shadow_prices[1, 0] == 0
 
 
 def test_a_limit_that_cannot_be_satisfied():

@@ -85,7 +85,7 @@ def test_what_slack_buys_is_concave_and_its_slope_is_the_price(seed):
     slacks = np.linspace(0.01, 2.0, 12)
     programs = [solve_slack(world, order_of(world), slack=(e, 0.0)) for e in slacks]
     bought = np.array([program.best[1] for program in programs])
-    prices = np.array([program.prices[1, 0] for program in programs])
+    prices = np.array([program.shadow_prices[1, 0] for program in programs])
     assert (np.diff(bought) >= -1e-9).all()
     assert (np.diff(bought, 2) <= 1e-9).all()
     # A concave curve lies below its tangents, everywhere.
@@ -114,7 +114,7 @@ def test_relative_slack_by_hand():
     program = solve_slack(world, "max signal_1 ±25% > max signal_2")
     np.testing.assert_allclose(program.policy, [[0.5, 0.5]], atol=1e-9)
     np.testing.assert_allclose(program.returns, [15.0, 1.0], atol=1e-9)
-    np.testing.assert_allclose(program.prices, [[0.0, 0.0], [0.2, 0.0]], atol=1e-9)
+    np.testing.assert_allclose(program.shadow_prices, [[0.0, 0.0], [0.2, 0.0]], atol=1e-9)
     np.testing.assert_allclose(program.slack, [5.0, 0.0])
 
 

@@ -13,6 +13,9 @@ MANY = {
     "shortest path": 500,
     "averages": 500,
     "limits": 500,
+    "by successor": 500,
+    "programs": 500,
+    "curves": 500,
 }
 
 

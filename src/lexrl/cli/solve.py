@@ -3,6 +3,7 @@
 import dataclasses
 import pathlib
 import shlex
+import time
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -83,12 +84,14 @@ def main(argv: list[str]) -> None:
     order = as_order(args.order or None, finite.process.signals)
     tolerance = args.tolerance or ("policy" if order.limited else "action")
     solver = exact.solve_slack if tolerance == "policy" else exact.solve
+    start = time.monotonic()
     with error_console.status("Solving ...") as status:
         solution = solver(
             finite.process, order, time_limit=args.time_limit, progress=lambda done: status.update(str(done))
         )
         status.update("Looking for what slack would buy ...")
-        solved = Solved(finite, solution, tolerance, _curve(finite.process, order))
+        late = args.time_limit is not None and time.monotonic() - start >= args.time_limit
+        solved = Solved(finite, solution, tolerance, () if late else _curve(finite.process, order))
     folder = store.new_folder(args.out)
     _write(folder, solved, args.gamma, shlex.join(["lexrl", "solve", *argv]))
     if args.json:

@@ -14,7 +14,7 @@ from lexrl import tolerance as tol
 from lexrl.errors import InputError
 from lexrl.exact.backups import INPUT_PRECISION
 from lexrl.exact.critical import plain
-from lexrl.exact.evaluation import evaluate
+from lexrl.exact.evaluation import evaluate, require_momdp
 from lexrl.exact.iteration import Solution, solve, tolerances_of
 from lexrl.exact.programs import solve_slack
 from lexrl.lex import Arr
@@ -65,7 +65,7 @@ class ToleranceRow(NamedTuple):
 
 def tolerance_table(momdp: MOMDP, order: Order | str | None, tolerances: Sequence[Any]) -> tuple[ToleranceRow, ...]:
     """One row for each tolerance, given as `solve` takes it; tolerances written in the order stand aside."""
-    order = plain(as_order(order, momdp.signals))
+    order = plain(as_order(order, require_momdp(momdp).signals))
     exact = solve(momdp, order)
     return tuple(_tolerance_row(exact, solve(momdp, order, tolerance=one), one) for one in tolerances)
 
@@ -92,7 +92,7 @@ class OrderRow(NamedTuple):
 
 def all_orders(momdp: MOMDP, order: Order | str | None, *, tolerance: Any = 0.0) -> tuple[OrderRow, ...]:
     """The price of priority: the returns under every order of the same objectives; each keeps its own tolerance."""
-    order = as_order(order, momdp.signals)
+    order = as_order(order, require_momdp(momdp).signals)
     n = len(order.objectives)
     if math.factorial(n) > _MOST_ORDERS:
         raise InputError(
@@ -118,7 +118,7 @@ def gap(momdp: MOMDP, policy: Any, order: Order | str | None = None, tolerance: 
     The optimum of objective i is the best return *within what the tolerances of the previous ones allow* (policy
     tolerance). Where discounts differ that is known for tolerance 0 only.
     """
-    order = as_order(order, momdp.signals)
+    order = as_order(order, require_momdp(momdp).signals)
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)
     achieved = evaluate(process, policy)

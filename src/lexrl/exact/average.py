@@ -20,6 +20,7 @@ from lexrl import tolerance as tol
 from lexrl.errors import InputError
 from lexrl.exact import chains, rational
 from lexrl.exact.columns import Row
+from lexrl.exact.evaluation import require_momdp
 from lexrl.exact.iteration import tolerances_of
 from lexrl.exact.programs import ProgramSolution, threshold_of
 from lexrl.lex import Arr
@@ -58,7 +59,7 @@ def solve_average(momdp: MOMDP, order: Order | str | None = None, *, slack: Any 
 
     Returns are averages for each step, from the initial distribution.
     """
-    order = as_order(order, momdp.signals)
+    order = as_order(order, require_momdp(momdp).signals)
     process = momdp.ordered(order)
     if not process.continuing:
         raise InputError(
@@ -111,7 +112,7 @@ def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon:
         best=best,
         slack=epsilon,
         limits=order.limits(),
-        prices=prices,
+        shadow_prices=prices,
         gaps=np.array([float(level.bound - level.best) for level in levels]),
         faults=(fault,) if fault else (),
     )

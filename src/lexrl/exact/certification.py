@@ -12,12 +12,12 @@ from lexrl.exact import columns
 from lexrl.exact.backups import judge
 from lexrl.exact.certificate import Certificate
 from lexrl.exact.columns import Row
-from lexrl.exact.evaluation import as_policy, evaluate
+from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
 from lexrl.exact.iteration import Level, certificate_of, first_policy, judge_level, refuse_limits, tolerances_of
 from lexrl.exact.linear import choose
 from lexrl.exact.policy_iteration import optimize
 from lexrl.exact.programs import ProgramSolution, common_gamma, occupancy, threshold_of
-from lexrl.momdp import MOMDP
+from lexrl.momdp import MOMDP, as_numbers
 from lexrl.order import Order, as_order
 
 _ROUNDING = 2.0**-51
@@ -40,10 +40,10 @@ def certify(momdp: MOMDP, order: Order | str | None, policy: Any, values: Any, *
         values: `[M, S]`, ordered and signed as in `Solution.values`.
         tolerance: as `solve` takes it.
     """
-    order = as_order(order, momdp.signals)
+    order = as_order(order, require_momdp(momdp).signals)
     refuse_limits(order)
     process = momdp.ordered(order)
-    weights, claimed = as_policy(policy, process), np.asarray(values, float)
+    weights, claimed = as_policy(policy, process), as_numbers("values", values)
     if claimed.shape != (process.num_objectives, process.num_states):
         raise InputError(
             f"The values have shape {claimed.shape}; they need {(process.num_objectives, process.num_states)}: one for "
@@ -90,7 +90,7 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
 
     Weak duality bounds what any policy can reach by the prices; the policy itself shows what can be reached.
     """
-    process = momdp.ordered(solution.order)
+    process = require_momdp(momdp).ordered(solution.order)
     common_gamma(process)
     policy = as_policy(solution.policy, process)
     returns, visits = evaluate(process, policy).returns, occupancy(process, policy)
@@ -99,23 +99,20 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
     allowed, rows, start = process.action_mask, (), first_policy(process)
     gaps = np.zeros(process.num_objectives)
     for i in range(process.num_objectives):
-        prices = tuple(Fraction(float(solution.prices[i, row.objective])) for row in rows)
+        prices = tuple(Fraction(float(solution.shadow_prices[i, row.objective])) for row in rows)
         faults += _price_faults(process, solution, i, rows)
         one = columns.priced(process, i, rows, prices)
         dual = optimize(one, 0, allowed, start, choose(process))
         bought = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
         gaps[i] = float(columns.expected(process, dual.values.value) - bought - Fraction(float(solution.best[i])))
-        priced_size = sizes[i] + sum(float(abs(p)) * sizes[r.objective] for p, r in zip(prices, rows, strict=True))
-        if not abs(gaps[i]) <= _PROGRAM * priced_size:
+        if not abs(gaps[i]) <= _PROGRAM * _added_up(solution, i, sizes, rows, prices):
             faults.append(
                 f"{process.signals[i]}: at these prices the best return is {solution.best[i] + gaps[i]:.9g}, not "
                 f"{solution.best[i]:.9g}."
             )
         width = _PROGRAM * np.max(dual.backup.scale, axis=1)
         left = judge(one, 0, dual.values, dual.values, dual.backup, allowed, width, dual.known).reached
-        threshold, is_face = threshold_of(
-            Fraction(float(solution.best[i])), float(solution.slack[i]), float(solution.limits[i])
-        )
+        threshold, is_face = _threshold(solution, i)
         if is_face or i == process.num_objectives - 1:
             allowed = left
             rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in zip(rows, prices, strict=True))
@@ -124,6 +121,27 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
         start = dual.policy
     faults += _policy_faults(process, policy, allowed)
     return dataclasses.replace(solution, returns=returns, gaps=gaps, faults=tuple(faults))
+
+
+def _threshold(solution: ProgramSolution, i: int) -> tuple[Fraction, bool]:
+    """What objective i leaves to the next ones, and whether that is its optimal face."""
+    best, limit = float(solution.best[i]), float(solution.limits[i])
+    threshold, is_face = threshold_of(Fraction(best), float(solution.slack[i]), limit)
+    # A best return may exceed its limit by less than a double can tell; that it is priced says that it does.
+    return threshold, is_face and not (best == limit and solution.shadow_prices[i + 1 :, i].any())
+
+
+def _added_up(
+    solution: ProgramSolution,
+    i: int,
+    sizes: Float[np.ndarray, " M"],
+    rows: tuple[Row, ...],
+    prices: tuple[Fraction, ...],
+) -> float:
+    """The size of what the bound of objective i is made of: rewards of the policy, and of the optimum at the prices."""
+    priced = zip(prices, rows, strict=True)
+    bought = (float(abs(p)) * (sizes[row.objective] + abs(float(row.threshold))) for p, row in priced)
+    return float(sizes[i] + abs(solution.best[i]) + sum(bought))
 
 
 def _return_faults(
@@ -147,10 +165,11 @@ def _price_faults(process: MOMDP, solution: ProgramSolution, i: int, rows: tuple
     """Only what constrains an objective has a price, and no inequality a negative one."""
     free = np.ones(process.num_objectives, bool)
     free[[row.objective for row in rows]] = False
-    negative = [row.objective for row in rows if not row.tight and not solution.prices[i, row.objective] >= 0]
-    wrong = [*np.flatnonzero(free & (solution.prices[i] != 0)), *negative]
+    negative = [row.objective for row in rows if not row.tight and not solution.shadow_prices[i, row.objective] >= 0]
+    wrong = [*np.flatnonzero(free & (solution.shadow_prices[i] != 0)), *negative]
     return [
-        f"{process.signals[i]}: {process.signals[j]} has the price {solution.prices[i, j]:.9g}, which it cannot have."
+        f"{process.signals[i]}: {process.signals[j]} has the shadow price {solution.shadow_prices[i, j]:.9g}, which it "
+        "cannot have."
         for j in wrong
     ]
 

@@ -24,8 +24,8 @@ class Clock:
     """Counts the seconds of one solve."""
 
     def __init__(self, time_limit: float | None = None, progress: Callable[[Progress], None] | None = None):
-        if time_limit is not None and not time_limit > 0:
-            raise InputError(f"The time limit is {time_limit:g} s; it must be above 0.")
+        if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+            raise InputError(f"The time limit is {time_limit!r}; it must be a number of seconds above 0.")
         self._start, self._limit, self._progress = time.monotonic(), time_limit, progress
 
     @property

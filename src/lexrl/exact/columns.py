@@ -21,7 +21,7 @@ from lexrl.exact import rational
 from lexrl.exact.backups import exact_rewards, single
 from lexrl.exact.clock import Clock
 from lexrl.exact.linear import Way, choose
-from lexrl.exact.policy_iteration import LevelSolution, chain_system, climb, optimize, refine
+from lexrl.exact.policy_iteration import LevelSolution, chain_system, climb, optimize, refine, rows_of
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 
@@ -46,6 +46,17 @@ class Column(NamedTuple):
     returns: tuple[Fraction, ...]
 
 
+class _Master(NamedTuple):
+    """The best mixture of a pool of policies."""
+
+    weights: tuple[Fraction, ...]
+    """One for each policy of the pool."""
+    prices: Prices
+    value: Fraction
+    basis: tuple[int, ...]
+    """To begin with when the pool has grown."""
+
+
 class Mixture(NamedTuple):
     """The optimum of one objective under constraints."""
 
@@ -60,11 +71,13 @@ class Mixture(NamedTuple):
     """The optimum of the priced reward."""
     process: MOMDP
     """The process with the priced reward."""
+    others: tuple[Column, ...] = ()
+    """Policies that were met on the way, with returns in ordinary arithmetic."""
 
 
 def column_of(process: MOMDP, policy: Int[np.ndarray, " S"], way: Way) -> Column:
     """A policy with its returns to twice the digits; one gamma for all objectives."""
-    rows = np.arange(process.num_states) * process.num_actions + policy
+    rows = rows_of(process, policy)
     system = chain_system(process, rows, float(process.gamma[0]), way)
     values = [refine(system, exact_rewards(process, j, rows), None).values for j in range(process.num_objectives)]
     return Column(policy, tuple(expected(process, one.value) for one in values))
@@ -95,28 +108,29 @@ def best_mixture(
     allowed: Bool[np.ndarray, "S A"],
     rows: tuple[Row, ...],
     pool: tuple[Column, ...],
+    others: tuple[Column, ...],
     clock: Clock,
 ) -> Mixture:
-    """The best mixture for objective i; `pool` holds policies of which some mixture satisfies the rows."""
+    """The best mixture for objective i; `pool` holds policies of which some mixture satisfies the rows, `others` more
+    within `allowed` that may be of use."""
     way = choose(process)
-    exact = [
-        *pool,
-        *(column_of(process, one.policy, way) for one in _candidates(process, i, allowed, rows, pool, clock)),
-    ]
+    found, others = _candidates(process, i, allowed, rows, pool, others, clock)
+    exact = [*pool, *(column_of(process, one.policy, way) for one in found)]
+    master = None
     while True:
-        master, prices = _master(i, rows, exact)
-        one = priced(process, i, rows, prices)
+        master = _master(i, rows, exact, master)
+        one = priced(process, i, rows, master.prices)
         dual = optimize(one, 0, allowed, _heaviest(master, exact).policy, way, clock)
-        paid = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
+        paid = sum((price * row.threshold for price, row in zip(master.prices, rows, strict=True)), Fraction(0))
         bound = expected(process, dual.values.value) + Fraction(dual.bound if np.isfinite(dual.bound) else 1e300) - paid
         clock.report(process.signals[i], len(exact), float(bound - master.value))
         new = column_of(process, dual.policy, way)
-        if clock.expired or not _gains(new, i, rows, prices, exact, _NOTHING):
+        if clock.expired or not _gains(new, i, rows, master.prices, exact, _NOTHING):
             break
         exact.append(new)
-    used = [(column, weight) for column, weight in zip(exact, master.weights, strict=False) if weight > 0]
+    used = [(column, weight) for column, weight in zip(exact, master.weights, strict=True) if weight > 0]
     columns, weights = zip(*used, strict=True)
-    return Mixture(columns, weights, prices, master.value, bound, dual, one)
+    return Mixture(columns, weights, master.prices, master.value, bound, dual, one, others)
 
 
 def _candidates(
@@ -125,30 +139,31 @@ def _candidates(
     allowed: Bool[np.ndarray, "S A"],
     rows: tuple[Row, ...],
     pool: tuple[Column, ...],
+    others: tuple[Column, ...],
     clock: Clock,
-) -> list[Column]:
-    """Policies that the best mixture uses, found in ordinary arithmetic: it gets there, or nearly."""
-    way, everything = choose(process), list(pool)
-    states, gamma = np.arange(process.num_states), float(process.gamma[0])
+) -> tuple[list[Column], tuple[Column, ...]]:
+    """Policies that the best mixture uses, found in ordinary arithmetic: it gets there, or nearly. And all that were
+    met on the way."""
+    way, everything = choose(process), [*pool, *others]
+    gamma, master = float(process.gamma[0]), None
     while True:
-        master, prices = _master(i, rows, everything)
-        factors = np.array([1.0, *(float(price) for price in prices)])
+        master = _master(i, rows, everything, master)
+        factors = np.array([1.0, *(float(price) for price in master.prices)])
         reward = np.tensordot(factors, process.rewards[[i, *(row.objective for row in rows)]], axes=1)
         one = single(process, doubled.exactly(reward), gamma, process.signals[i])
-        policy, _, _ = climb(one, 0, allowed, _heaviest(master, everything).policy, way, clock)
-        chosen = states * process.num_actions + policy
-        system = chain_system(process, chosen, gamma, way)
-        returns = [process.initial @ system.solve(each.ravel()[chosen]) for each in process.rewards]
-        new = Column(policy, tuple(Fraction(float(each)) for each in returns))
-        if clock.expired or not _gains(new, i, rows, prices, everything, _LITTLE):
+        top = climb(one, 0, allowed, _heaviest(master, everything).policy, way, clock)
+        chosen = rows_of(process, top.policy)
+        returns = [process.initial @ top.system.solve(each.ravel()[chosen]) for each in process.rewards]
+        new = Column(top.policy, tuple(Fraction(float(each)) for each in returns))
+        if clock.expired or not _gains(new, i, rows, master.prices, everything, _LITTLE):
             break
         everything.append(new)
-    weighty = zip(everything[len(pool) :], master.weights[len(pool) :], strict=False)
-    return [column for column, weight in weighty if weight > 0]
+    ours, weights = everything[len(pool) :], master.weights[len(pool) :]
+    return [column for column, weight in zip(ours, weights, strict=True) if weight > 0], tuple(ours)
 
 
-def _heaviest(master: rational.Optimum, pool: Sequence[Column]) -> Column:
-    return pool[int(np.argmax([float(weight) for weight in master.weights[: len(pool)]]))]
+def _heaviest(master: _Master, pool: Sequence[Column]) -> Column:
+    return pool[int(np.argmax([float(weight) for weight in master.weights]))]
 
 
 def _gains(new: Column, i: int, rows: tuple[Row, ...], prices: Prices, pool: Sequence[Column], share: Fraction) -> bool:
@@ -164,28 +179,29 @@ def worth(column: Column, i: int, rows: tuple[Row, ...], prices: Prices) -> Frac
     return column.returns[i] + sum(bought, Fraction(0))
 
 
-def _master(i: int, rows: tuple[Row, ...], pool: Sequence[Column]) -> tuple[rational.Optimum, Prices]:
-    """The best mixture of the policies in the pool: one row for the weights, one for each constraint. And the prices
-    of the constraints."""
+def _master(i: int, rows: tuple[Row, ...], pool: Sequence[Column], before: _Master | None) -> _Master:
+    """The best mixture of the policies in the pool: one row for the weights, one for each constraint. `before` is that
+    of a pool that this one begins with."""
     loose = [k for k, row in enumerate(rows) if not row.tight]
-    table = [[Fraction(1)] * len(pool) + [Fraction(0)] * len(loose)]
+    # Surpluses first: the places of policies stay when more are added.
+    table = [[Fraction(0)] * len(loose) + [Fraction(1)] * len(pool)]
     for k, row in enumerate(rows):
         surplus = [Fraction(-1 if k == other else 0) for other in loose]
-        table.append([column.returns[row.objective] for column in pool] + surplus)
-    costs = [column.returns[i] for column in pool] + [Fraction(0)] * len(loose)
-    found = rational.maximize(costs, table, [Fraction(1), *(row.threshold for row in rows)])
+        table.append(surplus + [column.returns[row.objective] for column in pool])
+    costs = [Fraction(0)] * len(loose) + [column.returns[i] for column in pool]
+    right = [Fraction(1), *(row.threshold for row in rows)]
+    found = rational.maximize(costs, table, right, () if before is None else before.basis)
     if found is None:
         raise ArithmeticError("No mixture of the policies found so far satisfies the constraints they came from.")
-    return found, tuple(-dual for dual in found.duals[1:])
+    prices = tuple(-dual for dual in found.duals[1:])
+    return _Master(tuple(found.weights[len(loose) :]), prices, found.value, found.basis)
 
 
 def occupancies(process: MOMDP, columns: tuple[Column, ...], weights: tuple[Fraction, ...]) -> Float[np.ndarray, "S A"]:
     """`x(s, a)`: the discounted number of times the mixture uses (s, a)."""
     states, found = np.arange(process.num_states), np.zeros((process.num_states, process.num_actions))
     for column, weight in zip(columns, weights, strict=True):
-        system = chain_system(
-            process, states * process.num_actions + column.policy, float(process.gamma[0]), choose(process)
-        )
+        system = chain_system(process, rows_of(process, column.policy), float(process.gamma[0]), choose(process))
         visits = np.where(process.terminal, 0.0, np.maximum(system.solve_transposed(process.initial), 0.0))
         found[states, column.policy] += float(weight) * np.where(visited(process, column.policy), visits, 0.0)
     return found
@@ -193,7 +209,7 @@ def occupancies(process: MOMDP, columns: tuple[Column, ...], weights: tuple[Frac
 
 def visited(process: MOMDP, policy: Int[np.ndarray, " S"]) -> Bool[np.ndarray, " S"]:
     """States that a policy can come to from the initial distribution."""
-    chain = chain_system(process, np.arange(process.num_states) * process.num_actions + policy, 1.0, "sparse").chain
+    chain = chain_system(process, rows_of(process, policy), 1.0, "sparse").chain
     forward, reached = (chain.T != 0).astype(float), process.initial > 0
     while True:
         wider = reached | (forward @ reached.astype(float) > 0)

@@ -18,7 +18,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lexrl.errors import InputError
+from lexrl.exact.backups import with_exact_rewards
 from lexrl.exact.columns import Column, Row, column_of, occupancies, priced, worth
+from lexrl.exact.evaluation import require_momdp
 from lexrl.exact.iteration import first_policy, judge_level
 from lexrl.exact.linear import choose
 from lexrl.exact.policy_iteration import optimize
@@ -80,14 +82,16 @@ def critical_slack(
     The first corner is the lexicographic optimum; from the last one on, objective 2 has all it can have. Between two
     corners the best policy mixes the occupancies of theirs. Tolerances and limits in the order play no part.
     """
-    order = as_order(order, momdp.signals)
+    order = as_order(order, require_momdp(momdp).signals)
     if len(order.objectives) < 2:
         raise InputError(f"The order {str(order)!r} has one objective; slack on it buys nothing without a second one.")
-    if points is not None and not all(slack >= 0 for slack in points):
+    if points is not None and not all(0 <= slack < np.inf for slack in points):
         raise InputError(f"The slacks {list(points)} should be numbers from 0 on.")
     process = momdp.ordered(plain(Order(order.objectives[:2])))
     common_gamma(process)
-    left, right = (column_of(process, _end(process, *pair), choose(process)) for pair in ((0, 1), (1, 0)))
+    ends = [_end(process, *pair) for pair in ((0, 1), (1, 0))]
+    process = with_exact_rewards(process)
+    left, right = (column_of(process, policy, choose(process)) for policy in ends)
     curve = _Curve(process, left, right)
     if curve.slack(right) <= _NOTHING * (abs(left.returns[0]) + abs(right.returns[0])):
         flat = _floats(left.returns)

@@ -1,6 +1,6 @@
 """Exact evaluation of a policy: `v_i = r_i + gamma_i P v_i`, one linear system for each discount.
 
-Also what the other files of this room check first: that a policy is one.
+Also what the other files of this room check first: that a MOMDP is one, and a policy.
 """
 
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from lexrl.errors import InputError
 from lexrl.exact import linear, proper
 from lexrl.lex import Arr
-from lexrl.momdp import MOMDP
+from lexrl.momdp import MOMDP, as_numbers
 from lexrl.order import Order
 
 
@@ -36,7 +36,7 @@ class TimedEvaluation(NamedTuple):
 def evaluate(momdp: MOMDP, policy: Any, order: Order | str | None = None) -> Evaluation:
     """The exact worth of any stationary policy `[S, A]`, objectives ordered and signed; without an order, all the
     signals as they stand."""
-    process = momdp if order is None else momdp.ordered(order)
+    process = require_momdp(momdp) if order is None else require_momdp(momdp).ordered(order)
     chain, rewards = process.chain(as_policy(policy, process))
     if (process.gamma == 1).any():
         _require_end(process, chain)
@@ -52,8 +52,8 @@ def evaluate(momdp: MOMDP, policy: Any, order: Order | str | None = None) -> Eva
 
 def evaluate_horizon(momdp: MOMDP, policy: Any, order: Order | str | None = None) -> TimedEvaluation:
     """The exact worth of a time-dependent policy `[H, S, A]` over its `H` steps."""
-    process = momdp if order is None else momdp.ordered(order)
-    each = [as_policy(one, process) for one in np.asarray(policy, float)]
+    process = require_momdp(momdp) if order is None else require_momdp(momdp).ordered(order)
+    each = [as_policy(one, process) for one in as_numbers("policy's entries", policy)]
     if not each:
         raise InputError("The policy has no steps; a time-dependent one has shape [H, S, A] with H at least 1.")
     ahead = np.zeros((process.num_objectives, process.num_states))
@@ -65,9 +65,19 @@ def evaluate_horizon(momdp: MOMDP, policy: Any, order: Order | str | None = None
     return TimedEvaluation(np.stack(values[::-1]), np.stack(q[::-1]), ahead @ process.initial)
 
 
+def require_momdp(momdp: Any) -> MOMDP:
+    """What the solvers are about."""
+    if isinstance(momdp, MOMDP):
+        return momdp
+    raise InputError(
+        f"A {type(momdp).__name__} is not a MOMDP; a finite environment has one, as in "
+        "lexrl.GridNav.generate(5).momdp(0.9)."
+    )
+
+
 def as_policy(policy: Any, momdp: MOMDP) -> Float[np.ndarray, "S A"]:
     """Check a policy's shape and rows, and take out what single precision left in the sums."""
-    weights = np.asarray(policy, float)
+    weights = as_numbers("policy's entries", policy)
     shape = (momdp.num_states, momdp.num_actions)
     if weights.shape != shape:
         raise InputError(

@@ -16,7 +16,7 @@ from lexrl import tolerance as tol
 from lexrl.errors import InputError
 from lexrl.exact import backups
 from lexrl.exact.backups import Judged, Values
-from lexrl.exact.evaluation import evaluate_horizon
+from lexrl.exact.evaluation import evaluate_horizon, require_momdp
 from lexrl.exact.iteration import refuse_limits, tolerances_of
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
@@ -54,9 +54,9 @@ class _Step(NamedTuple):
 
 def solve_horizon(momdp: MOMDP, order: Order | str | None, horizon: int, *, tolerance: Any = 0.0) -> HorizonSolution:
     """The lexicographic optimum with action tolerance when only `horizon` steps are left to take; any gamma will do."""
-    if horizon < 1:
-        raise InputError(f"The horizon is {horizon}; it needs at least 1 step.")
-    order = as_order(order, momdp.signals)
+    if not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise InputError(f"The horizon is {horizon}; it needs at least 1 step, and a whole number of them.")
+    order = as_order(order, require_momdp(momdp).signals)
     refuse_limits(order)
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)

@@ -24,7 +24,7 @@ from lexrl.exact import backups, linear
 from lexrl.exact.backups import Judged
 from lexrl.exact.certificate import Certificate, NearTie, largest
 from lexrl.exact.clock import Clock, Progress
-from lexrl.exact.evaluation import evaluate
+from lexrl.exact.evaluation import evaluate, require_momdp
 from lexrl.exact.policy_iteration import LevelSolution, Method, optimize
 from lexrl.exact.proper import proper_policy, require_ends
 from lexrl.momdp import MOMDP
@@ -90,12 +90,7 @@ def solve(
         time_limit: seconds after which the policy found so far is returned; its certificate then says what is open.
         progress: called with a `Progress` at every iteration.
     """
-    if not isinstance(momdp, MOMDP):
-        raise InputError(
-            f"A {type(momdp).__name__} is not a MOMDP; a finite environment has one, as in "
-            "lexrl.GridNav.generate(5).momdp(0.9)."
-        )
-    order = as_order(order, momdp.signals)
+    order = as_order(order, require_momdp(momdp).signals)
     refuse_limits(order)
     process = momdp.ordered(order)
     tolerances = tolerances_of(order, tolerance)

@@ -15,6 +15,8 @@ import scipy.sparse.linalg as spl
 from jaxtyping import Float
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from lexrl import doubled
+from lexrl.doubled import Doubled
 from lexrl.momdp import MOMDP
 
 Way = Literal["dense", "sparse", "iterative"]
@@ -65,6 +67,14 @@ class System:
         if self.way == "sparse":
             return self._sparse.solve(right, trans="T")
         return System("iterative", sp.csr_array(self.chain.T), self.gamma).solve(right)
+
+    def mean(self, values: Doubled) -> Doubled:
+        """`P values` to twice the digits, with rows of P that sum to 1 to the last one."""
+        return doubled.per_weight(doubled.expectation(self.chain, values), self._weights)
+
+    @functools.cached_property
+    def _weights(self) -> Doubled:
+        return doubled.weights_of(self.chain, np.arange(self.chain.shape[0]))
 
     @functools.cached_property
     def _matrix(self) -> Any:

@@ -51,6 +51,16 @@ class Evaluated(NamedTuple):
     residual: float
 
 
+class Climbed(NamedTuple):
+    """Where policy iteration in ordinary arithmetic ended."""
+
+    policy: Int[Arr, " S"]
+    values: Float[Arr, " S"]
+    iterations: int
+    system: linear.System
+    """The equations of the policy."""
+
+
 def optimize(
     process: MOMDP,
     objective: int,
@@ -63,9 +73,11 @@ def optimize(
     gamma is 1."""
     clock = Clock() if clock is None else clock
     way = linear.choose(process) if method in ("auto", "value") else method
-    policy, guess, iterations = climb(process, objective, allowed, start, way, clock, by_values=method == "value")
+    policy, guess, iterations, system = climb(
+        process, objective, allowed, start, way, clock, by_values=method == "value"
+    )
     while True:
-        evaluated = evaluate_policy(process, objective, policy, way, guess)
+        evaluated = refine(system, exact_rewards(process, objective, rows_of(process, policy)), guess)
         backup = look_ahead(process, objective, evaluated.values)
         known, gain = _gains(process, objective, allowed, policy, evaluated.values, backup)
         clock.report(process.signals[objective], iterations, _bound(process, objective, gain))
@@ -74,23 +86,16 @@ def optimize(
         iterations += 1
         policy = _improve(process, objective, policy, gain)
         guess = evaluated.values.value.hi
+        system = chain_system(process, rows_of(process, policy), float(process.gamma[objective]), way)
     backup.q.ravel()[known.index] = known.q.hi
     residual = max(evaluated.residual, float(np.max(gain, initial=0.0)))
     bound = _bound(process, objective, gain)
     return LevelSolution(evaluated.values, backup, policy, known, iterations, residual, bound)
 
 
-def evaluate_policy(
-    process: MOMDP,
-    objective: int,
-    policy: Int[np.ndarray, " S"],
-    way: linear.Way,
-    guess: Float[np.ndarray, " S"] | None,
-) -> Evaluated:
-    """The values of a policy to twice the digits, with a bound on the error of each."""
-    rows = np.arange(process.num_states) * process.num_actions + policy
-    system = chain_system(process, rows, float(process.gamma[objective]), way)
-    return refine(system, exact_rewards(process, objective, rows), guess)
+def rows_of(process: MOMDP, policy: Int[np.ndarray, " S"]) -> Int[np.ndarray, " S"]:
+    """The rows of the transitions that a policy takes, one for each state."""
+    return np.arange(process.num_states) * process.num_actions + policy
 
 
 def chain_system(process: MOMDP, rows: Int[np.ndarray, " S"], gamma: float, way: linear.Way) -> linear.System:
@@ -121,7 +126,7 @@ def refine(system: linear.System, rewards: Doubled, guess: Float[np.ndarray, " S
 
 def _residual(system: linear.System, rewards: Doubled, value: Doubled) -> tuple[Float[Arr, " S"], Float[Arr, " S"]]:
     """`r + gamma P v - v`, computed with twice the digits; and the size of what is added up in it."""
-    ahead = doubled.times(doubled.mean(system.chain, value), system.gamma)
+    ahead = doubled.times(system.mean(value), system.gamma)
     residual = doubled.subtract(doubled.add(rewards, ahead), value).hi
     size = np.abs(rewards.hi) + system.gamma * (system.chain @ np.abs(value.hi)) + np.abs(value.hi)
     return residual, size
@@ -136,17 +141,17 @@ def climb(
     clock: Clock,
     *,
     by_values: bool = False,
-) -> tuple[Int[np.ndarray, " S"], Float[np.ndarray, " S"], int]:
-    """Policy iteration in ordinary arithmetic: a policy, its values, and how often it was improved."""
+) -> Climbed:
+    """Policy iteration in ordinary arithmetic."""
     policy, values, iteration = start, np.zeros(process.num_states), 0
     if by_values or way == "iterative":
         policy, values, iteration = _sweep(process, objective, allowed, start, clock)
     states, gamma = np.arange(process.num_states), float(process.gamma[objective])
     while True:
         iteration += 1
-        rows = states * process.num_actions + policy
-        before = values
-        values = chain_system(process, rows, gamma, way).solve(process.rewards[objective].ravel()[rows], values)
+        rows, before = rows_of(process, policy), values
+        system = chain_system(process, rows, gamma, way)
+        values = system.solve(process.rewards[objective].ravel()[rows], values)
         q = np.where(allowed, process.backup(values, objective), -np.inf)
         best, own = np.argmax(q, axis=1), q[states, policy]
         better = q[states, best] - own > _ROUNDING * (np.abs(q[states, best]) + np.abs(own))
@@ -155,10 +160,10 @@ def climb(
         circles = iteration > 1 and np.max(values - before) <= np.max(before - values)
         clock.report(process.signals[objective], iteration, np.inf)
         if not better.any() or circles or clock.expired:
-            return policy, values, iteration
+            return Climbed(policy, values, iteration, system)
         improved = np.where(better, best, policy)
         if gamma == 1 and not _is_proper(process, improved):
-            return policy, values, iteration
+            return Climbed(policy, values, iteration, system)
         policy = improved
 
 
@@ -178,7 +183,7 @@ def _sweep(
         policy = np.where(better, best, policy)
         if better.sum() <= 1e-4 * len(states) or clock.expired:
             break
-        rows = states * process.num_actions + policy
+        rows = rows_of(process, policy)
         chain, rewards = chain_system(process, rows, gamma, "iterative").chain, process.rewards[objective].ravel()[rows]
         for _ in range(_SWEEPS):
             values = rewards + gamma * (chain @ values)
@@ -217,7 +222,7 @@ def _improve(
     """Take the action that gains most wherever one gains; an error where that never ends and still gains."""
     better = np.where(gain.max(axis=1) > 0, np.argmax(gain, axis=1), policy)
     if process.gamma[objective] == 1 and not _is_proper(process, better):
-        chain = chain_system(process, np.arange(process.num_states) * process.num_actions + better, 1.0, "sparse").chain
+        chain = chain_system(process, rows_of(process, better), 1.0, "sparse").chain
         stuck = np.flatnonzero(~proper.ends(process, chain))
         raise InputError(
             f"Gamma is 1, and from {proper.states(stuck)} a policy that never ends gains "
@@ -228,8 +233,8 @@ def _improve(
 
 
 def _is_proper(process: MOMDP, policy: Int[np.ndarray, " S"]) -> bool:
-    rows = np.arange(process.num_states) * process.num_actions + policy
-    return bool(proper.ends(process, chain_system(process, rows, 1.0, "sparse").chain).all())
+    chain = chain_system(process, rows_of(process, policy), 1.0, "sparse").chain
+    return bool(proper.ends(process, chain).all())
 
 
 def _bound(process: MOMDP, objective: int, gain: Float[np.ndarray, "S A"]) -> float:

@@ -20,10 +20,10 @@ from jaxtyping import Bool, Float, Int
 from lexrl import tolerance as tol
 from lexrl.errors import InputError
 from lexrl.exact import columns
-from lexrl.exact.backups import judge
+from lexrl.exact.backups import judge, with_exact_rewards
 from lexrl.exact.clock import Clock, Progress
 from lexrl.exact.columns import Column, Mixture, Row
-from lexrl.exact.evaluation import as_policy, evaluate
+from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
 from lexrl.exact.iteration import first_policy, tolerances_of
 from lexrl.exact.linear import System, choose
 from lexrl.exact.policy_iteration import optimize
@@ -49,8 +49,8 @@ class ProgramSolution:
     """`eps_i`, in units of the return."""
     limits: Float[np.ndarray, " M"]
     """The return that is enough, infinite without a limit."""
-    prices: Float[np.ndarray, "M M"]
-    """`prices[i, j]`: what one more unit of slack on objective j would bring objective i."""
+    shadow_prices: Float[np.ndarray, "M M"]
+    """`shadow_prices[i, j]`: what one more unit of slack on objective j would bring objective i."""
     gaps: Float[np.ndarray, " M"]
     """Primal-dual gap: no policy within the slack is better than `best[i] + gaps[i]`."""
     faults: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class ProgramSolution:
 
     def summary(self) -> dict[str, Any]:
         """What is known of the solution, for a file."""
-        numbers = {"gaps": self.gaps, "shadow_prices": self.prices, "shortfalls": self.shortfalls}
+        numbers = {"gaps": self.gaps, "shadow_prices": self.shadow_prices, "shortfalls": self.shortfalls}
         return {name: value.tolist() for name, value in numbers.items()} | {"sentences": self.sentences()}
 
     def __str__(self) -> str:
@@ -100,6 +100,8 @@ class Face(NamedTuple):
     allowed: Bool[Arr, "S A"]
     rows: tuple[Row, ...]
     pool: tuple[Column, ...]
+    others: tuple[Column, ...] = ()
+    """More policies within `allowed`, with returns in ordinary arithmetic."""
 
 
 def solve_slack(
@@ -120,8 +122,8 @@ def solve_slack(
         time_limit: seconds after which the policy found so far is returned, with the gaps that are open.
         progress: called with a `Progress` at every iteration.
     """
-    order = as_order(order, momdp.signals)
-    process = momdp.ordered(order)
+    order = as_order(order, require_momdp(momdp).signals)
+    process = with_exact_rewards(momdp.ordered(order))
     common_gamma(process)
     return _successive(process, order, tolerances_of(order, slack), Clock(time_limit, progress))
 
@@ -178,7 +180,7 @@ def _solution(
         best=np.array([float(level.best) for level in levels]),
         slack=epsilon,
         limits=order.limits(),
-        prices=prices,
+        shadow_prices=prices,
         gaps=gaps,
         faults=(late,)
         if clock.expired and (gaps > 1e-9 * np.abs([float(level.best) for level in levels])).any()
@@ -194,7 +196,7 @@ def _returns(level: Mixture, i: int) -> Fraction:
 def _level(process: MOMDP, i: int, face: Face, start: Int[np.ndarray, " S"], clock: Clock) -> Mixture:
     """The program of objective i; without rows it is a matter of policy iteration alone."""
     if face.rows:
-        return columns.best_mixture(process, i, face.allowed, face.rows, face.pool, clock)
+        return columns.best_mixture(process, i, face.allowed, face.rows, face.pool, face.others, clock)
     one = columns.priced(process, i, (), ())
     dual = optimize(one, 0, face.allowed, start, choose(process), clock)
     column = columns.column_of(process, dual.policy, choose(process))
@@ -215,7 +217,7 @@ def _narrow(process: MOMDP, i: int, face: Face, level: Mixture, epsilon: float, 
     """What objective i leaves to the next: its threshold as a row, or its optimal face."""
     threshold, is_face = threshold_of(level.best, epsilon, limit)
     if not is_face:
-        return Face(face.allowed, (*face.rows, Row(i, threshold)), (*face.pool, *level.columns))
+        return Face(face.allowed, (*face.rows, Row(i, threshold)), (*face.pool, *level.columns), level.others)
     dual = level.dual
     nothing = np.zeros(process.num_states)
     judged = judge(level.process, 0, dual.values, dual.values, dual.backup, face.allowed, nothing, dual.known)

@@ -2,7 +2,8 @@
 
     max c . w    over w >= 0,  A w = b
 
-by the simplex method with Bland's rule, which never goes round in circles. Meant for a handful of rows.
+by the simplex method with Bland's rule, which never goes round in circles. Meant for a handful of rows. A program that
+differs from one that was solved by some more columns is started from the basis of that.
 """
 
 from collections.abc import Sequence
@@ -19,18 +20,21 @@ class Optimum(NamedTuple):
     weights: Vector
     duals: Vector
     value: Fraction
+    basis: tuple[int, ...]
+    """Places of the weights that may be positive."""
 
 
-def maximize(costs: Sequence[Fraction], rows: Sequence[Vector], right: Sequence[Fraction]) -> Optimum | None:
-    """The optimum; None where no `w` satisfies the rows. The program must be bounded."""
+def maximize(
+    costs: Sequence[Fraction], rows: Sequence[Vector], right: Sequence[Fraction], start: Sequence[int] = ()
+) -> Optimum | None:
+    """The optimum; None where no `w` satisfies the rows. The program must be bounded. `start` is a basis to begin with,
+    if it turns out to be one."""
     count, width = len(rows), len(costs)
     signs = [ONE if b >= 0 else -ONE for b in right]
-    table = [
-        [*(sign * a for a in row), *(ONE if k == j else ZERO for j in range(count)), sign * b]
-        for k, (row, b, sign) in enumerate(zip(rows, right, signs, strict=True))
-    ]
-    basis = list(range(width, width + count))
-    _pivot_all(table, basis, [ZERO] * width + [-ONE] * count, width + count)
+    table, basis = _from_basis(rows, right, signs, start)
+    if any(row[-1] < 0 or (row[-1] > 0 and basis[k] >= width) for k, row in enumerate(table)):
+        table, basis = _from_basis(rows, right, signs, ())
+        _pivot_all(table, basis, [ZERO] * width + [-ONE] * count, width + count)
     if any(table[k][-1] != 0 for k in range(count) if basis[k] >= width):
         return None
     for k in range(count):  # an artificial variable that is 0 leaves if anything can take its place
@@ -45,7 +49,24 @@ def maximize(costs: Sequence[Fraction], rows: Sequence[Vector], right: Sequence[
     # The columns of the artificial variables hold the inverse of the basis.
     duals = [signs[j] * sum((padded[basis[k]] * table[k][width + j] for k in range(count)), ZERO) for j in range(count)]
     value = sum((c * w for c, w in zip(costs, weights, strict=False)), ZERO)
-    return Optimum(weights[:width], duals, value)
+    return Optimum(weights[:width], duals, value, tuple(column for column in basis if column < width))
+
+
+def _from_basis(
+    rows: Sequence[Vector], right: Sequence[Fraction], signs: Vector, start: Sequence[int]
+) -> tuple[list[Vector], list[int]]:
+    """The tableau with the columns `start` in its basis, and artificial variables where these do not fill it."""
+    count, width = len(rows), len(rows[0])
+    table = [
+        [*(sign * a for a in row), *(ONE if k == j else ZERO for j in range(count)), sign * b]
+        for k, (row, b, sign) in enumerate(zip(rows, right, signs, strict=True))
+    ]
+    basis = list(range(width, width + count))
+    for column in start:
+        free = next((k for k in range(count) if basis[k] >= width and table[k][column] != 0), None)
+        if free is not None:
+            _pivot(table, basis, free, column)
+    return table, basis
 
 
 def _pivot_all(table: list[Vector], basis: list[int], costs: Vector, width: int) -> None:
