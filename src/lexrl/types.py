@@ -320,8 +320,6 @@ class HasCandidates(Protocol):
 
     @property
     def tolerance(self) -> Any: ...
-    @property
-    def limits(self) -> Any: ...
     def num_candidates(self, num_objectives: int) -> int:
         """0: there is nothing to choose."""
         ...
@@ -340,6 +338,15 @@ class MaySample(Protocol):
     """An algorithm whose policy may have to be sampled even where the greedy one is asked for."""
 
     def is_sampled(self, state: State) -> Any: ...
+
+
+@runtime_checkable
+class HasTable(Protocol):
+    """An algorithm whose values are a table: it takes discrete observations only."""
+
+    def sets(self, state: State) -> Any:
+        """The learned admissible sets of every observation."""
+        ...
 
 
 @runtime_checkable
