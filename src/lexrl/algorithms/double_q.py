@@ -73,9 +73,6 @@ class DoubleQLearning(eqx.Module):
     update = tabular.update
     sets = tabular.sets
     prefix = tabular.prefix
-    num_candidates = tabular.num_candidates
-    candidate = tabular.candidate
-    describe_candidate = tabular.describe_candidate
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
         table = jnp.int32(jax.random.uniform(key) < 0.5)

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 
 from lexrl import distributions, lex
 from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import candidates, dqn, measuring, validation
+from lexrl.algorithms import dqn, measuring, validation
 from lexrl.algorithms.dqn import Successors
 from lexrl.algorithms.measuring import Measured
 from lexrl.guard import Guard, as_guard
@@ -167,20 +167,6 @@ class LDQN(eqx.Module):
     def prefix(self, state: State, num_objectives: Any) -> State:
         """The agent state whose policy serves the first objectives alone."""
         return state._replace(num_served=jnp.int32(num_objectives))
-
-    def num_candidates(self, num_objectives: int) -> int:
-        """How many policies fresh episodes choose from in the end; 0 where nothing was guarded."""
-        return candidates.number(num_objectives) if self._num_measuring(num_objectives) else 0
-
-    def candidate(self, state: State, index: Any) -> State:
-        """The agent state that plays one of them."""
-        assert state.measured is not None
-        guarded = candidates.rescaled(state.measured.guard, index)
-        return state._replace(measured=state.measured._replace(guard=guarded))
-
-    def describe_candidate(self, num_objectives: int, index: int) -> dict[str, Any]:
-        """What is said about one of them."""
-        return candidates.describe(num_objectives, index)
 
     def values(self, state: State, obs: Array) -> Float[Array, "M A"]:
         """`Q_i(s, a)` in the units of the returns."""

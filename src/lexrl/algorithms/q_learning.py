@@ -69,9 +69,6 @@ class QLearning(eqx.Module):
     update = tabular.update
     sets = tabular.sets
     prefix = tabular.prefix
-    num_candidates = tabular.num_candidates
-    candidate = tabular.candidate
-    describe_candidate = tabular.describe_candidate
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
         def bootstrap(ahead: Row) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:

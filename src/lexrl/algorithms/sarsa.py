@@ -68,9 +68,6 @@ class Sarsa(eqx.Module):
     update = tabular.update
     sets = tabular.sets
     prefix = tabular.prefix
-    num_candidates = tabular.num_candidates
-    candidate = tabular.candidate
-    describe_candidate = tabular.describe_candidate
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
         """Learn from the transition before this one, whose next action is now known.

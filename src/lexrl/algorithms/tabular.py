@@ -19,7 +19,7 @@ from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from lexrl import distributions, lex
-from lexrl.algorithms import candidates, episodes, validation
+from lexrl.algorithms import episodes, validation
 from lexrl.algorithms.episodes import Episode
 from lexrl.backend import compute_once
 from lexrl.errors import InputError
@@ -130,25 +130,6 @@ def _served(algorithm: Any, q: Float[Array, "*batch M A"], tau: lex.Slack) -> Bo
 def prefix(algorithm: Any, state: State, num_objectives: Any) -> State:
     """The agent whose greedy policy serves the first objectives alone."""
     return state._replace(num_objectives=jnp.asarray(num_objectives, jnp.int32))
-
-
-def num_candidates(algorithm: Any, num_objectives: int) -> int:
-    """How many policies fresh episodes choose from in the end; 0 where nothing was guarded."""
-    guarded = algorithm.guard is not None and algorithm.evidence is not None
-    return candidates.number(num_objectives) if guarded else 0
-
-
-def candidate(algorithm: Any, state: State, index: Array) -> State:
-    """The agent state that plays one of them."""
-    assert state.episode is not None
-    assert state.episode.guard is not None
-    guarded = candidates.rescaled(state.episode.guard, index)
-    return state._replace(episode=state.episode._replace(guard=guarded))
-
-
-def describe_candidate(algorithm: Any, num_objectives: int, index: int) -> dict[str, Any]:
-    """What is said about one of them."""
-    return candidates.describe(num_objectives, index)
 
 
 def sets(algorithm: Any, state: State) -> Bool[Array, "S L A"]:

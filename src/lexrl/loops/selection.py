@@ -17,7 +17,7 @@ from lexrl.loops.evaluation import Evaluation
 from lexrl.loops.mixtures import best_mixtures
 from lexrl.loops.population import Population
 from lexrl.tolerance import of_returns
-from lexrl.types import HasCandidates, HasColumns, HasLimits, State
+from lexrl.types import HasCandidates, HasColumns, State
 
 EPISODES = 100
 """That each candidate plays."""
@@ -169,9 +169,8 @@ class Judged(NamedTuple):
 
 def _judged(algorithms: Any, member: int, returns: np.ndarray) -> Judged:
     """The slack is of the best mean return of any candidate, or of the limit; limits are on undiscounted returns."""
-    stated = algorithms.limits if isinstance(algorithms, HasLimits) else np.full(member + 1, np.inf)
     tolerance, given = (
-        jax.tree.map(lambda leaf: np.asarray(leaf)[member], part) for part in (algorithms.tolerance, stated)
+        jax.tree.map(lambda leaf: np.asarray(leaf)[member], part) for part in (algorithms.tolerance, algorithms.limits)
     )
     limits = np.broadcast_to(np.asarray(given, float), returns.shape[-1:])
     returns = np.where(np.isfinite(limits), returns[:, :, 1:], returns)
