@@ -197,7 +197,7 @@ class TestComposition:
         assert str(Absolute(0.01) + Relative(0.05)) == "0.01 + 5%"
         assert str(Rounding(0.5)) == "rounded to 0.5"
         assert str(Absolute(1.0) * schedules.Power(0.3)) == "(1) x (n^-0.3)"
-        assert str(Evidence()) == "3 standard errors, at least 0.3% of the range"
+        assert str(Evidence()) == "4 standard errors, at least 0.1% of the range"
 
 
 class TestTraced:

@@ -54,7 +54,7 @@ class Guard(eqx.Module):
 
     standard_errors: float = 4.0
     """Without a slack, a loss counts if it is larger than so many of its standard errors."""
-    margin: float = 0.02
+    margin: float = 0.005
     """A loss smaller than this share of the range of returns never counts."""
     num_episodes: float = 16.0
     """Episodes of each policy before a decision."""

@@ -141,9 +141,9 @@ class Evidence(eqx.Module):
     It is in the objective's own units, and shrinks as fast as the estimates become certain.
     """
 
-    standard_errors: float = 3.0
+    standard_errors: float = 4.0
     """A difference counts if it is larger than so many of its standard errors."""
-    resolution: float = 0.003
+    resolution: float = 0.001
     """A difference smaller than this share of the objective's range never counts."""
 
     def __check_init__(self):

@@ -343,6 +343,15 @@ class MaySample(Protocol):
 
 
 @runtime_checkable
+class HasTable(Protocol):
+    """An algorithm whose values are a table: it takes discrete observations only."""
+
+    def sets(self, state: State) -> Any:
+        """The learned admissible sets of every observation."""
+        ...
+
+
+@runtime_checkable
 class HasPrefixes(Protocol):
     """An algorithm that can play the first of its objectives alone, as if the order ended there."""
 

@@ -1,5 +1,6 @@
 """Runs as values, what is said of wrong ones, and what a result can be asked."""
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import lexrl
 from lexrl import catalog, exact, per_seed
+from lexrl.errors import InputError
 from lexrl.loops import compiled
 from lexrl.loops.population import number
 from lexrl.order import parse
@@ -14,6 +16,7 @@ from lexrl.runs import execute, plan
 from lexrl.runs.observers import callback
 from lexrl.runs.pipeline import snapshots
 from lexrl.tolerance import Absolute, Relative, Sum
+from lexrl.types import Box, Discrete
 
 ORDER = "min cost > max reward"
 WORLD = lexrl.GridNav.generate(4, map_seed=1, slip_probability=0.3, max_episode_steps=12)
@@ -277,3 +280,37 @@ def test_whole_numbers_are_numbers_too():
 def test_more_steps_than_can_be_counted(steps):
     with pytest.raises(lexrl.InputError, match="total_timesteps is"):
         plan(lexrl.QLearning(), lexrl.GridNav.generate(size=4), "min cost", 1, steps)
+
+
+class TestTablesOnGymnasium:
+    """Observations of a few integers become one for tabular algorithms, and stay as they are for networks."""
+
+    @pytest.fixture(autouse=True)
+    def registered(self):
+        class Pair(gymnasium.Env):
+            observation_space = gymnasium.spaces.MultiDiscrete([3, 4])
+            action_space = gymnasium.spaces.Discrete(2)
+
+            def reset(self, *, seed=None, options=None):
+                return np.array([0, 0]), {}
+
+            def step(self, action):
+                return np.array([2, 3]), 1.0, False, False, {}
+
+        gymnasium.register("Pair-v0", entry_point=lambda **_: Pair(), max_episode_steps=5)
+        yield
+        del gymnasium.registry["Pair-v0"]
+
+    def test_tables(self):
+        run = plan("q-learning", "gym:Pair-v0", "max reward", 1, 1000)
+        assert run.env.spec.observation_space == Discrete(12)
+        assert run.env_kwargs == {"discrete_observations": True}
+
+    def test_networks(self):
+        run = plan("ldqn", "gym:Pair-v0", "max reward", 1, 1000)
+        assert isinstance(run.env.spec.observation_space, Box)
+        assert run.env_kwargs == {}
+
+    def test_too_much_for_a_table(self):
+        with pytest.raises(InputError, match="A tabular algorithm needs discrete observations"):
+            plan("q-learning", "gym:CartPole-v1", "max reward", 1, 1000)

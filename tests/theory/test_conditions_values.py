@@ -9,7 +9,7 @@ import pytest
 import lexrl
 from lexrl.momdp import MOMDP
 from lexrl.schedules import Linear, Power, glie
-from lexrl.tolerance import Absolute, Relative
+from lexrl.tolerance import Absolute, Evidence, Relative
 from lexrl.types import Box
 
 ORDER = "max a > max b"
@@ -28,8 +28,8 @@ def learner(rule=lexrl.QLearning, **changes):
 
 
 def found(algorithm, world=LOOP, order=ORDER):
-    """The verdicts and the evidence of both guarantees, by a word of the condition's text."""
-    convergence, proposition = lexrl.check(algorithm, world, order)
+    """The verdicts and the evidence of the paper's guarantees, by a word of the condition's text."""
+    convergence, proposition, *_ = lexrl.check(algorithm, world, order)
     return convergence, proposition
 
 
@@ -397,3 +397,60 @@ def test_on_policy_rules_need_a_smaller_tolerance_than_the_theorem_says(rule, ta
     plain = {"alpha": "n^-0.7", "min_alpha": 0.0, "exploration": "epsilon 1/n", "evidence": None, "guard": None}
     theorem = lexrl.check(rule(gamma=0.9, tolerance=tau, **plain), process, "max first > max second")[0]
     assert theorem.verdict == verdict, str(theorem)
+
+
+class TestSetsByEvidence:
+    """Rewards of a are 0.4 to 1 and gamma is 0.5: targets are between 0 and 2, of which a share is left; the gap is
+    0.6."""
+
+    WORDS = "what evidence leaves in the end < the smallest gap, but"
+
+    def statement(self, rule=lexrl.QLearning, world=LOOP, order=ORDER, **changes):
+        settings = {"gamma": 0.5, "guard": None, "tolerance": 0.0} | changes
+        found = lexrl.check(rule(**settings), world, order)
+        return [one for one in found if one.name == "Sets by evidence"]
+
+    @pytest.mark.parametrize("rule", [lexrl.QLearning, lexrl.DoubleQLearning])
+    def test_defaults_without_the_guard(self, rule):
+        (one,) = self.statement(rule)
+        assert one.verdict == "holds", str(one)
+        assert condition(one, self.WORDS).evidence == "a: 0.002 against 0.6"
+
+    def test_exploration_need_not_vanish(self):
+        (one,) = self.statement(exploration="epsilon 0.3")
+        assert one.verdict == "holds", str(one)
+        (one,) = self.statement(exploration="epsilon n^-2")
+        assert condition(one, "tried forever").verdict == "fails"
+
+    def test_only_where_there_is_evidence(self):
+        assert self.statement(evidence=None) == []
+
+    @pytest.mark.parametrize("rule", [lexrl.Sarsa, lexrl.ExpectedSarsa])
+    def test_on_policy(self, rule):
+        (one,) = self.statement(rule)
+        assert one.verdict == condition(one, "policy that is followed").verdict == "unknown"
+
+    def test_a_guard(self):
+        (one,) = self.statement(guard=lexrl.Guard())
+        assert one.verdict == condition(one, "the tolerance converges").verdict == "unknown"
+
+    @pytest.mark.parametrize(
+        ("changes", "verdict", "shown"),
+        [
+            ({"tolerance": 0.7}, "fails", "a: 0.702 against 0.6"),
+            ({"tolerance": (0.5, 9.0)}, "holds", "a: 0.502 against 0.6"),  # the last objective takes its best
+            ({"evidence": Evidence(resolution=0.2)}, "holds", "a: 0.4 against 0.6"),
+            ({"evidence": Evidence(resolution=0.4)}, "unknown", "a: 0.8 against 0.6"),  # the span may be smaller
+            ({"evidence": Evidence(resolution=0.0)}, "fails", "a: 0 against 0.6"),  # ties are never exact
+            ({"initial_q": 10.0}, "holds", "a: 0.01 against 0.6"),
+            ({"initial_q": -10.0}, "holds", "a: 0.012 against 0.6"),
+        ],
+    )
+    def test_against_the_gap(self, changes, verdict, shown):
+        (one,) = self.statement(**changes)
+        assert (condition(one, self.WORDS).verdict, condition(one, self.WORDS).evidence) == (verdict, shown)
+
+    def test_one_objective(self):
+        (one,) = self.statement(order="max a")
+        assert condition(one, self.WORDS).evidence == "there is one objective"
+        assert one.verdict == "holds"

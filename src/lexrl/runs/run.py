@@ -16,7 +16,8 @@ from lexrl.algorithms.validation import require_types
 from lexrl.envs.checker import check_env
 from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.envs.cost_aware_batched import CostAwareBatch
-from lexrl.envs.factory import EnvKwargs, env_name, resolve
+from lexrl.envs.factory import EnvKwargs, Target, env_name, resolve
+from lexrl.envs.gym import GymEnv
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError, require_whole
 from lexrl.loops import keys
@@ -25,7 +26,7 @@ from lexrl.loops.evaluation import check_episodes
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population, make_population, members
 from lexrl.order import Objective, Order, as_order
-from lexrl.types import Algorithm, CostAware, HasLimits, HasReplay, HasTolerance, Spec
+from lexrl.types import Algorithm, CostAware, Discrete, HasLimits, HasReplay, HasTable, HasTolerance, Spec
 
 MAX_SEEDS = 100_000
 TOTAL_TIMESTEPS, NUM_SEEDS, VERIFY_EPISODES = 1_000_000, 10, 2_000
@@ -151,8 +152,8 @@ def make_run(
     total = TOTAL_TIMESTEPS if total_timesteps is None else whole_steps(total_timesteps)
     check_length(total, num_log_points)
     chosen = as_seeds(seeds)
-    target = resolve(env, env_kwargs)
     several = isinstance(algorithm, Sequence)
+    target = _resolve_for(algorithm if several else [algorithm], env, env_kwargs)
     for member in algorithm if several else [algorithm]:
         require_algorithm(member)
     placed = observe_costs(algorithm, target.env)
@@ -171,6 +172,20 @@ def make_run(
     check_episodes(run.eval_episodes)
     require_whole(0, verify_episodes=run.verify_episodes)
     return run if run.name else dataclasses.replace(run, name=_name(each[0]))
+
+
+def _resolve_for(algorithms: Sequence[Any], env: Any, kwargs: EnvKwargs | None) -> Target:
+    """The environment that is meant; for tables, one of Gymnasium's whose observations are a few integers has them as
+    one."""
+    target = resolve(env, kwargs)
+    of_gymnasium = isinstance(env, str) and isinstance(target.env, GymEnv) and isinstance(target.kwargs, Mapping)
+    tables = all(isinstance(one, HasTable) for one in algorithms)
+    if not of_gymnasium or not tables or isinstance(target.env.spec.observation_space, Discrete):
+        return target
+    try:
+        return resolve(env, {**(kwargs or {}), "discrete_observations": True})
+    except InputError:  # they are no integers, or too many: the algorithm will say what it needs
+        return target
 
 
 def _try_init(algorithm: Any, spec: Spec) -> None:

@@ -30,7 +30,7 @@ _FAR = 10**9
 
 
 def guarantees(algorithm: Tabular, env: Any, order: Order) -> tuple[Guarantee, ...]:
-    """Theorem 1 or 2, and Proposition 1, for a tabular algorithm."""
+    """Theorem 1 or 2, Proposition 1, and with evidence what it is known to converge to, for a tabular algorithm."""
     given = order.tolerances(algorithm.tolerance)
     process = _process(env, algorithm, order)
     length = None if isinstance(env, MOMDP) else env.spec.max_episode_steps
@@ -38,7 +38,8 @@ def guarantees(algorithm: Tabular, env: Any, order: Order) -> tuple[Guarantee, .
     common = (finite(env, process), bounded(env, process), _discounts(process), *rates)
     if process is not None and (process.gamma == 1).any() and process.never_ending().any():
         process = None  # no values exist that tolerances could be held against
-    return (_convergence(algorithm, process, given, common), _proposition(algorithm, process, given, common))
+    found = (_convergence(algorithm, process, given, common), _proposition(algorithm, process, given, common))
+    return found if algorithm.evidence is None else (*found, _by_evidence(algorithm, process, given, common))
 
 
 def of_network(algorithm: LDQN, env: Any, order: Order) -> tuple[Guarantee, ...]:
@@ -103,6 +104,42 @@ def _proposition(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerance
         promise = f"returns fall short of the optimum: {', '.join(bounds)} (tau / (1 - gamma))"
     order = _update_tolerance_smaller(algorithm, given, process)
     return Guarantee("Proposition 1", promise, (*common, _greedy_in_the_limit(algorithm), rule, order))
+
+
+def _by_evidence(algorithm: Tabular, process: MOMDP | None, given: tol.Tolerances, common: Any) -> Guarantee:
+    """Not of the paper; the proof is in docs/tabular.md. It is about the sets, and so about the greedy policy:
+    exploration need not vanish."""
+    off_policy = isinstance(algorithm, QLearning | DoubleQLearning)
+    rule = Condition(
+        "the values do not depend on the policy that is followed",
+        "holds" if off_policy else "unknown",
+        type(algorithm).__name__,
+    )
+    still = Condition(
+        "the tolerance converges",
+        "holds" if algorithm.guard is None else "unknown",
+        "there is no guard" if algorithm.guard is None else "the guard scales it by the returns it measures",
+    )
+    promise = "from some time on the learned sets are those of the lexicographic optimum, and so is the greedy policy"
+    return Guarantee("Sets by evidence", promise, (*common, rule, still, _separates(algorithm, given, process)))
+
+
+def _separates(algorithm: Tabular, given: tol.Tolerances, process: MOMDP | None) -> Condition:
+    """The last objective takes its best: no tolerance of it could be too large."""
+    text = "0 < tau and what evidence leaves in the end < the smallest gap, but for the last objective"
+    if process is None:
+        return Condition(text, "unknown", "the action values are not known")
+    granted = _limits(given, process)
+    each = list(zip(process.signals, granted, _resolutions(algorithm, process), _gaps(process), strict=True))[:-1]
+    shown = [f"{one}: {tau + left:.3g} against {_shown(gap)}" for one, tau, left, gap in each]
+    if any(tau >= gap or tau + left <= 0 for _, tau, left, gap in each):
+        return Condition(text, "fails", "; ".join(shown))
+    small = all(tau + left < gap for _, tau, left, gap in each)  # left is an upper bound: else nothing is known
+    return Condition(text, "holds" if small else "unknown", "; ".join(shown) or "there is one objective")
+
+
+def _shown(gap: float) -> str:
+    return "no gap" if np.isinf(gap) else f"{gap:.3g}"
 
 
 def _process(env: Any, algorithm: Tabular, order: Order) -> MOMDP | None:
@@ -170,10 +207,12 @@ def _resolutions(algorithm: Tabular, process: MOMDP) -> np.ndarray:
     """What evidence adds to each tolerance in the end, at most."""
     if algorithm.evidence is None:
         return np.zeros(process.num_objectives)
-    paid = process.rewards[:, ~process.terminal]
-    width = paid.max(axis=(1, 2)) - paid.min(axis=(1, 2))
+    paid = process.outcome_rewards
     reach = np.array([exact.reach(process, i) for i in range(process.num_objectives)])
-    return algorithm.evidence.resolution * width * reach
+    # Values begin at initial_q and end with 0, whatever is paid in between.
+    highest = np.maximum(np.maximum(paid.max(axis=0), 0.0) * reach, algorithm.initial_q)
+    lowest = np.minimum(np.minimum(paid.min(axis=0), 0.0) * reach, algorithm.initial_q)
+    return algorithm.evidence.resolution * (highest - lowest)
 
 
 def _supports_itself(algorithm: Tabular, tolerances: tol.Tolerances, process: MOMDP | None) -> Condition:
