@@ -163,3 +163,9 @@ def test_nothing_to_choose_from():
 def test_episodes_that_are_stepped_from_python_are_few(total_timesteps, expected):
     """A fifth of the training's steps for three candidates of 300 steps."""
     assert selection.affordable(population(0.0), total_timesteps) == expected
+
+
+@pytest.mark.parametrize(("total_timesteps", "expected"), [(1_000, 1_000), (300_000, 10_000)])
+def test_episodes_that_do_not_end_are_cut_off(total_timesteps, expected):
+    """Ten episodes of each of three candidates take as many steps as training, but a thousand can always be had."""
+    assert selection.longest(population(0.0), total_timesteps) == expected

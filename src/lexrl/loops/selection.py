@@ -23,6 +23,8 @@ EPISODES = 100
 """That each candidate plays."""
 MIN_EPISODES = 10
 """That each plays at least, where episodes are expensive."""
+LONG = 1000
+"""Steps of an episode that are always affordable."""
 FIRST = 2**30
 """The number of the first one. Evaluations begin at 0: episodes that a policy was chosen by would flatter it."""
 MAX_ROUNDS = 20
@@ -78,9 +80,19 @@ def select(population: Population, agents: State, play: Play, num_objectives: in
 def affordable(population: Population, total_timesteps: int) -> int:
     """How many episodes each candidate plays where the environment is stepped from Python: as many as take a fifth of
     the steps of training, but no fewer than ten."""
-    algorithms: Any = population.algorithms
-    steps = algorithms.num_candidates(len(population.order.objectives)) * population.spec.max_episode_steps
+    steps = _num_candidates(population) * population.spec.max_episode_steps
     return min(max(total_timesteps // (5 * steps), MIN_EPISODES), EPISODES)
+
+
+def longest(population: Population, total_timesteps: int) -> int:
+    """Where candidates' episodes are cut off: ten of each must not take more steps than training. Else the choice would
+    take for ever where episodes do not end."""
+    return max(total_timesteps // (MIN_EPISODES * _num_candidates(population)), LONG)
+
+
+def _num_candidates(population: Population) -> int:
+    algorithms: Any = population.algorithms
+    return max(algorithms.num_candidates(len(population.order.objectives)), 1)
 
 
 class Players(NamedTuple):
