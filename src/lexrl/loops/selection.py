@@ -77,7 +77,7 @@ def select(population: Population, agents: State, play: Play, num_objectives: in
     judged = [_judged(algorithms, i, member, origins[i]) for i, member in enumerate(returns)]
     slack, limits = (np.stack(part) for part in ([each.slack for each in judged], [each.limits for each in judged]))
     granted = np.any(slack[:, :-1] > 0, axis=1) & ~np.isfinite(limits).any(axis=1)  # mixtures know no limits
-    chosen = _settle(players, judged, granted & isinstance(algorithms, HasColumns))
+    chosen = _decide(players, judged, granted & isinstance(algorithms, HasColumns))
     references = _references(algorithms, judged)
     if not isinstance(algorithms, HasColumns) or not granted.any():
         return players.selection(players.states(chosen), np.eye(number)[chosen], returns, references)
@@ -151,7 +151,7 @@ class Players(NamedTuple):
         return each[np.minimum(np.arange(self.population.seeds.shape[0]), len(each) - 1)]
 
 
-def _settle(players: Players, judged: Sequence["Judged"], mixed: np.ndarray) -> np.ndarray:
+def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray) -> np.ndarray:
     """`[members]`: which candidate each member hands over, after more episodes where it is not clear; nothing is played
     for those that get a mixture."""
     contenders = [[0] if mixes else each.contenders() for each, mixes in zip(judged, mixed, strict=True)]
