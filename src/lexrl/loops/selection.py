@@ -31,10 +31,8 @@ FIRST = 2**30
 """The number of the first one. Evaluations begin at 0: episodes that a policy was chosen by would flatter it."""
 MARGIN = 0.005
 """Of the distance from the first episodes of training to the best: smaller differences do not count."""
-CLEAR = 4.0
-"""Standard errors that leave no question."""
-CONFIDENCE = 3.0
-"""Standard errors that decide, once there are more episodes."""
+LIKELY, CONFIDENCE, CLEAR = 1.0, 2.0, 4.0
+"""Standard errors that raise a question, that decide it once there are more episodes, and that leave none."""
 MORE_ROUNDS = 3
 """How many times as many episodes are played again where the first ones do not decide clearly."""
 MAX_ROUNDS = 20
@@ -217,8 +215,9 @@ class Judged(NamedTuple):
 
     def contenders(self) -> list[int]:
         """The one candidate that is chosen, or those between which the choice depends on how sure one wants to be."""
-        likely, clear = self.challenges(2.0), self.challenges(CLEAR)
-        return [clear[-1]] if likely[-1] == clear[-1] else sorted({*likely, *clear})
+        found = [self.challenges(each) for each in (LIKELY, CONFIDENCE, CLEAR)]
+        ends = {each[-1] for each in found}
+        return list(ends) if len(ends) == 1 else sorted({one for each in found for one in each})
 
     def only(self, candidates: Sequence[int], more: np.ndarray) -> "Judged":
         """Some of the candidates, with more episodes of theirs."""
