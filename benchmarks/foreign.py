@@ -19,6 +19,7 @@ from rich.table import Table
 from scipy import stats
 
 import lexrl
+from hazard_grid import HazardGrid
 from lexrl import catalog
 from lexrl.order import parse
 
@@ -35,14 +36,20 @@ class Task(NamedTuple):
     order: str
 
 
-def gym(name: str, order: str, signals: Callable[..., dict[str, float]]) -> Task:
+def gym(name: str, order: str, signals: Callable[..., dict[str, float]], **settings: Any) -> Task:
     """A registered environment, with signals where its reward mixes several."""
-    return Task(lambda: lexrl.GymEnv(name, signals=signals), order)
+    return Task(lambda: lexrl.GymEnv(name, signals=signals, **settings), order)
 
 
 def mo(name: str, order: str) -> Task:
     """An environment of MO-Gymnasium, with the signals it has."""
     return Task(lambda: lexrl.GymEnv(name), order)
+
+
+def grid(**settings: float) -> Task:
+    """The grid world next door."""
+    make = lambda: HazardGrid(**settings)  # noqa: E731
+    return Task(lambda: lexrl.GymEnv(make, max_episode_steps=100), "min hazard > max goal > min time")
 
 
 def effort(obs: Any, action: Any, reward: float, info: Any) -> dict[str, float]:
@@ -79,8 +86,10 @@ TASKS = {
     "mountain-car": gym("MountainCar-v0", "min time > min effort", effort),
     "cart-pole": gym("CartPole-v1", "max upright > min distance", distance),
     "lunar-lander": gym("LunarLander-v3", "min crash > max reward", crash),
-    "cliff-walking": gym("CliffWalking-v1", "min fall > min time", fall),
+    "cliff-walking": gym("CliffWalking-v1", "min fall > min time", fall, max_episode_steps=200),
     "frozen-lake": gym("FrozenLake-v1", "min hole > max goal > min time", hole),
+    "hazard-grid": grid(slip=0.0),
+    "hazard-grid-slippery": grid(slip=0.1, unit=1000.0),
     "pendulum": gym("Pendulum-v1", "max upright > min torque", torque),
     "half-cheetah": gym("HalfCheetah-v5", "min speeding > max reward", speeding),
     "resource-gathering": mo("resource-gathering-v0", "max reward_1 > max reward_2 > max reward_3"),

@@ -53,6 +53,8 @@ class Setup(NamedTuple):
     problems: int
     """Of each family."""
     seeds: int
+    sizes: tuple[int, ...] = SIZES
+    """Numbers of objectives."""
 
 
 class Row(NamedTuple):
@@ -111,7 +113,7 @@ def rows_of(question: str, problems: Sequence[Problem], learned: np.ndarray, by_
 
 def finite(contestant: Contestant, setup: Setup) -> Iterable[Row]:
     """The families."""
-    for m in SIZES:
+    for m in setup.sizes:
         problems = families.problems(m, setup.split, setup.problems)
         learned = policies(contestant, problems, setup.seeds, contestant.total_timesteps)
         yield from rows_of(f"finite, M = {m}", problems, learned)
@@ -119,7 +121,7 @@ def finite(contestant: Contestant, setup: Setup) -> Iterable[Row]:
 
 def deep(contestant: Contestant, setup: Setup) -> Iterable[Row]:
     """Long chains with sparse rewards."""
-    for m in SIZES:
+    for m in setup.sizes:
         problems = families.deep(m, setup.split, 2 * setup.problems)
         learned = policies(contestant, problems, setup.seeds, contestant.deep_timesteps)
         yield from rows_of(f"deep, M = {m}", problems, learned)
@@ -196,6 +198,12 @@ class Settings:
     algorithms: list[str]
     questions: list[str]
     setup: Setup
+    total_timesteps: float | None
+    """Instead of each algorithm's own."""
+
+    def contestant(self, name: str) -> Contestant:
+        found = ALGORITHMS[name]
+        return found if self.total_timesteps is None else found._replace(total_timesteps=self.total_timesteps)
 
 
 def main() -> None:
@@ -207,7 +215,7 @@ def main() -> None:
             "question", "what", "runs", title=f"{name}, {settings.setup.split}", box=None, title_justify="left"
         )
         for question in settings.questions:
-            for row in QUESTIONS[question](ALGORITHMS[name], settings.setup):
+            for row in QUESTIONS[question](settings.contestant(name), settings.setup):
                 table.add_row(row.question, row.what, str(row))
         console.print(table)
         console.print(f"{time.time() - begun:.0f} s")
@@ -220,8 +228,11 @@ def parse() -> Settings:
     parser.add_argument("--split", choices=("development", "held-out"), default="held-out")
     parser.add_argument("--count", type=int, default=3, help="problems of each family")
     parser.add_argument("--seeds", type=int, default=5, help="seeds for each problem")
+    parser.add_argument("--objectives", type=int, nargs="+", default=list(SIZES), help="numbers of objectives")
+    parser.add_argument("--total-timesteps", type=float, help="of each run; by default each algorithm's own")
     given = parser.parse_args()
-    return Settings(given.algorithms, given.questions, Setup(given.split, given.count, given.seeds))
+    setup = Setup(given.split, given.count, given.seeds, tuple(given.objectives))
+    return Settings(given.algorithms, given.questions, setup, given.total_timesteps)
 
 
 if __name__ == "__main__":

@@ -210,28 +210,41 @@ def choose(
     slack: Float[np.ndarray, " M"],
     limits: Float[np.ndarray, " M"] | None = None,
     *,
+    margin: Float[np.ndarray, "views M"] | float = 0.0,
     standard_errors: float = 2.0,
 ) -> int:
-    """The lexicographically best of several policies that played the same episodes, as far as can be told.
+    """The lexicographically best of several policies that played the same episodes, as far as can be told."""
+    return challenges(returns, slack, limits, margin=margin, standard_errors=standard_errors)[-1]
+
+
+def challenges(
+    returns: Float[np.ndarray, "candidates episodes views M"],
+    slack: Float[np.ndarray, " M"],
+    limits: Float[np.ndarray, " M"] | None = None,
+    *,
+    margin: Float[np.ndarray, "views M"] | float = 0.0,
+    standard_errors: float = 2.0,
+) -> list[int]:
+    """The policies that were the best so far, one after the other; the last of them is the choice.
 
     The first is chosen unless another one beats it: by so many standard errors of the mean difference, episode by
-    episode, in the first objective in which the two differ that much; a more important objective may lose its slack.
-    Then those that come after it are compared with the new one. Returns have several views (discounted and
-    undiscounted); the slack is granted on the first, and the others count where there is none. Mean returns count up to
-    the `limits`, whatever the view.
+    episode, and where there is no slack by more than the `margin`, in the first objective in which the two differ that
+    much; a more important objective may lose its slack. Then those that come after it are compared with the new one.
+    Returns have several views (discounted and undiscounted); the slack is granted on the first, and the others count
+    where there is none. Mean returns count up to the `limits`, whatever the view.
     """
-    chosen, means = 0, enough(returns.mean(axis=1), limits)
+    chosen, means = [0], enough(returns.mean(axis=1), limits)
     for challenger in range(1, len(returns)):
-        gain = returns[challenger] - returns[chosen]
+        gain = returns[challenger] - returns[chosen[-1]]
         error = gain.std(axis=0, ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.zeros(gain.shape[1:])
-        margin = standard_errors * error
+        doubt = np.maximum(standard_errors * error, np.where(slack > 0, 0.0, margin))
         judged = np.stack([np.ones_like(slack, bool), *[slack == 0] * (gain.shape[1] - 1)])
-        difference = means[challenger] - means[chosen]
-        better = ((difference > margin + slack) & judged).any(axis=0)
-        worse = ((difference < -margin - slack) & judged).any(axis=0)
+        difference = means[challenger] - means[chosen[-1]]
+        better = ((difference > doubt + slack) & judged).any(axis=0)
+        worse = ((difference < -doubt - slack) & judged).any(axis=0)
         decided = np.flatnonzero(better | worse)
         if len(decided) and not worse[decided[0]]:
-            chosen = challenger
+            chosen.append(challenger)
     return chosen
 
 

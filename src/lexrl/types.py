@@ -330,6 +330,10 @@ class HasCandidates(Protocol):
         """The agent state that plays a candidate."""
         ...
 
+    def first_returns(self, state: State) -> Any:
+        """`[2, M]`: mean returns of the first episodes of training, discounted and undiscounted, maximized."""
+        ...
+
     def describe_candidate(self, num_objectives: int, index: int) -> dict[str, Any]:
         """What is said about a candidate that was chosen."""
         ...

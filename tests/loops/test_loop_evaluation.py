@@ -159,6 +159,15 @@ class TestGrid:
         error = returns.std(axis=0) / np.sqrt(len(returns))
         assert (np.abs(returns.mean(axis=0) - worth * [-1, 1]) < 4.5 * error).all()
 
+    def test_cut_off_earlier(self, untrained):
+        """In either loop; what an episode has until then is the same as in the whole one."""
+        population, agents = untrained
+        cut = evaluate(population, agents, episodes=8, greedy=False, max_steps=3)
+        on_host = evaluate_on_host(population, self.ENV, agents, episodes=8, greedy=False, max_steps=3)
+        assert cut.lengths.max() == 3
+        for mine, other in zip(cut, on_host, strict=True):
+            np.testing.assert_array_equal(mine, other)
+
     def test_a_env_each(self):
         order = parse("min cost > max reward")
         envs = [lexrl.GridNav.generate(4, map_seed=i, slip_probability=0.2 * i, max_episode_steps=12) for i in range(3)]

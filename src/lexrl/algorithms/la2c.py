@@ -77,6 +77,7 @@ class LA2C(eqx.Module):
     probabilities = staged.probabilities
     num_candidates = staged.num_candidates
     candidate = staged.candidate
+    first_returns = staged.first_returns
     num_columns = staged.num_columns
     mix = staged.mix
     begin = staged.begin

@@ -244,6 +244,11 @@ def candidate(self: Any, state: Any, index: Array) -> Any:
     )
 
 
+def first_returns(self: Any, state: Any) -> Float[Array, "2 M"]:
+    """Mean returns of the first episodes that ended."""
+    return state.course.stages.origin
+
+
 def mix(self: Any, state: Any, weights: Float[Array, " candidates"]) -> Any:
     """The state that plays a mixture of candidates. Until one is drawn, it plays the most likely one."""
     state = candidate(self, state, jnp.argmax(weights))

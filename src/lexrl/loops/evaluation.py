@@ -39,10 +39,12 @@ def evaluate(
     gamma: float | tuple[float, ...] = 1.0,
     greedy: bool = True,
     first: int = 0,
+    max_steps: int | None = None,
 ) -> Evaluation:
     """Play `episodes` episodes with each member's policy, with randomness that training never sees.
 
-    The first one has the number `first`; each number has its own randomness.
+    The first one has the number `first`; each number has its own randomness. Those that are longer than `max_steps` are
+    cut off there.
     """
     check_episodes(episodes)
     discount = jnp.asarray(_discounts(gamma, population))
@@ -54,6 +56,7 @@ def evaluate(
         agents,
         discount,
         np.int32(first),
+        np.int32(_longest(population.spec, max_steps)),
         episodes=episodes,
         greedy=greedy,
         layout=population.layout,
@@ -71,18 +74,25 @@ def evaluate_on_host(
     gamma: float | tuple[float, ...] = 1.0,
     greedy: bool = True,
     first: int = 0,
+    max_steps: int | None = None,
 ) -> Evaluation:
     """`evaluate` for an environment that is stepped from Python; with the same keys."""
     check_episodes(episodes)
     discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(population.order.objectives),))
     each = [jax.device_put(agent) for agent in unstack(agents, population.size)]
+    spec = population.spec._replace(max_episode_steps=_longest(population.spec, max_steps))
     with contextlib.closing(batched.make_batched(env, population.algorithms.num_envs)) as envs:
         played = [
-            _play_on_host(member, population.spec, envs, agent, range(first, first + episodes), discount, greedy)
+            _play_on_host(member, spec, envs, agent, range(first, first + episodes), discount, greedy)
             for member, agent in zip(unstack_members(population), each, strict=True)
         ]
     returns, discounted, lengths = (np.stack(part) for part in zip(*played, strict=True))
     return Evaluation(population.order.unsigned(returns), population.order.unsigned(discounted), lengths)
+
+
+def _longest(spec: EnvSpec, max_steps: int | None) -> int:
+    """Steps of the longest episode that is played."""
+    return spec.max_episode_steps if max_steps is None else min(max_steps, spec.max_episode_steps)
 
 
 def _discounts(gamma: Any, population: Population) -> np.ndarray:
@@ -123,8 +133,10 @@ def _new(*shape: int) -> Running:
 
 
 @partial(jax.jit, static_argnames=("episodes", "greedy", "layout"))
-def _play(share, algorithms, env, seeds, agents, gamma, first, *, episodes, greedy, layout: Layout):
-    def play_member(algorithm: Algorithm, env: Env, seed: Array, agent: State, gamma: Array, first: Array) -> Any:
+def _play(share, algorithms, env, seeds, agents, gamma, first, longest, *, episodes, greedy, layout: Layout):
+    def play_member(
+        algorithm: Algorithm, env: Env, seed: Array, agent: State, gamma: Array, first: Array, longest: Array
+    ) -> Any:
         def play(episode: Array) -> Any:
             (env_state, obs), step_env = begin_episode(algorithm, env, seed, agent, episode, greedy)
 
@@ -132,7 +144,7 @@ def _play(share, algorithms, env, seeds, agents, gamma, first, *, episodes, gree
                 env_state, obs, running, _ = carry
                 step = step_env(env_state, obs, running.length)
                 running = running.after(rewards(step.signals, layout.columns, layout.signs), gamma)
-                goes_on = (step.discount > 0) & (running.length < env.spec.max_episode_steps)
+                goes_on = (step.discount > 0) & (running.length < longest)
                 return step.state, step.obs, running, goes_on
 
             new = jax.tree.map(jnp.asarray, _new(len(layout.columns)))
@@ -141,8 +153,8 @@ def _play(share, algorithms, env, seeds, agents, gamma, first, *, episodes, gree
 
         return jax.lax.map(play, first + jnp.arange(episodes))
 
-    shared = (False, not layout.per_seed_env, False, False, True, True)
-    return over_members(play_member, layout.mesh, shared)(share, algorithms, env, seeds, agents, gamma, first)
+    shared = (False, not layout.per_seed_env, False, False, True, True, True)
+    return over_members(play_member, layout.mesh, shared)(share, algorithms, env, seeds, agents, gamma, first, longest)
 
 
 def begin_episode(

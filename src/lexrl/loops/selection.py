@@ -1,9 +1,11 @@
 """The policy that is handed over when training is over: fresh episodes decide among those an algorithm kept.
 
 Every candidate plays the same episodes, so that differences are not noise of the environment. They are compared
-lexicographically and with confidence (`lex.choose`); training is not disturbed, and its steps are not counted. Where an
-objective has slack, the best mixture is found (`lexrl.loops.mixtures`): once from the episodes of all candidates, and
-once more from new episodes of those it needs, since the best of many looks better than it is.
+lexicographically and with confidence (`lex.choose`). Differences below half a percent of what training has changed do
+not count, and candidates between which the first episodes do not clearly decide play more of them, since among many
+comparisons one errs easily. Training is not disturbed, and its steps are not counted. Where an objective has slack, the
+best mixture is found (`lexrl.loops.mixtures`): once from the episodes of all candidates, and once more from new
+episodes of those it needs, since the best of many looks better than it is.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +25,16 @@ EPISODES = 100
 """That each candidate plays."""
 MIN_EPISODES = 10
 """That each plays at least, where episodes are expensive."""
+LONG = 1000
+"""Steps of an episode that are always affordable."""
 FIRST = 2**30
 """The number of the first one. Evaluations begin at 0: episodes that a policy was chosen by would flatter it."""
+MARGIN = 0.005
+"""Of the distance from the first episodes of training to the best: smaller differences do not count."""
+LIKELY, CONFIDENCE, CLEAR = 1.0, 2.0, 4.0
+"""Standard errors that raise a question, that decide it once there are more episodes, and that leave none."""
+MORE_ROUNDS = 3
+"""How many times as many episodes are played again where the first ones do not decide clearly."""
 MAX_ROUNDS = 20
 """How many times as many the candidates of a mixture play again, at most."""
 PRECISION = 0.03
@@ -61,10 +71,11 @@ def select(population: Population, agents: State, play: Play, num_objectives: in
         return None
     players = Players(population, agents, play)
     returns = players.play_all(range(number))
-    judged = [_judged(algorithms, i, member) for i, member in enumerate(returns)]
+    origins = np.asarray(_first_returns(algorithms, agents))
+    judged = [_judged(algorithms, i, member, origins[i]) for i, member in enumerate(returns)]
     slack, limits = (np.stack(part) for part in ([each.slack for each in judged], [each.limits for each in judged]))
     granted = np.any(slack[:, :-1] > 0, axis=1) & ~np.isfinite(limits).any(axis=1)  # mixtures know no limits
-    chosen = np.array([lex.choose(*each) for each in judged], np.int32)
+    chosen = _decide(players, judged, granted & isinstance(algorithms, HasColumns))
     references = _references(algorithms, judged)
     if not isinstance(algorithms, HasColumns) or not granted.any():
         return players.selection(players.states(chosen), np.eye(number)[chosen], returns, references)
@@ -78,9 +89,19 @@ def select(population: Population, agents: State, play: Play, num_objectives: in
 def affordable(population: Population, total_timesteps: int) -> int:
     """How many episodes each candidate plays where the environment is stepped from Python: as many as take a fifth of
     the steps of training, but no fewer than ten."""
-    algorithms: Any = population.algorithms
-    steps = algorithms.num_candidates(len(population.order.objectives)) * population.spec.max_episode_steps
+    steps = _num_candidates(population) * population.spec.max_episode_steps
     return min(max(total_timesteps // (5 * steps), MIN_EPISODES), EPISODES)
+
+
+def longest(population: Population, total_timesteps: int) -> int:
+    """Where candidates' episodes are cut off: ten of each must not take more steps than training. Else the choice would
+    take for ever where episodes do not end."""
+    return max(total_timesteps // (MIN_EPISODES * _num_candidates(population)), LONG)
+
+
+def _num_candidates(population: Population) -> int:
+    algorithms: Any = population.algorithms
+    return max(algorithms.num_candidates(len(population.order.objectives)), 1)
 
 
 class Players(NamedTuple):
@@ -128,6 +149,22 @@ class Players(NamedTuple):
         return each[np.minimum(np.arange(self.population.seeds.shape[0]), len(each) - 1)]
 
 
+def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray) -> np.ndarray:
+    """`[members]`: which candidate each member hands over, after more episodes where it is not clear; nothing is played
+    for those that get a mixture."""
+    contenders = [[0] if mixes else each.contenders() for each, mixes in zip(judged, mixed, strict=True)]
+    if all(len(each) == 1 for each in contenders):
+        return np.array(contenders, np.int32)[:, 0]
+    index = np.stack([np.resize(each, max(map(len, contenders))) for each in contenders], axis=1).astype(np.int32)
+    rounds = range(1, MORE_ROUNDS + 1)
+    played = [[players.play_each(each, FIRST + EPISODES * k) for each in index] for k in rounds]
+    chosen = []
+    for i, (each, own) in enumerate(zip(judged, contenders, strict=True)):
+        more = np.concatenate([np.stack(again)[: len(own), i] for again in played], axis=1)
+        chosen.append(own[each.only(own, more).choose()])
+    return np.array(chosen, np.int32)
+
+
 def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, *, single: bool) -> np.ndarray:
     """`[members, candidates]`: the best mixtures within the slack, from new episodes of the candidates they need."""
     needed = [_needed(*each, single) for each in zip(returns, slack, strict=True)]
@@ -165,17 +202,40 @@ class Judged(NamedTuple):
     """`[candidates, episodes, 2, M]`; objectives with a limit are judged undiscounted in both rows."""
     slack: np.ndarray
     limits: np.ndarray
+    margin: np.ndarray
+    """`[2, M]`: differences that do not count."""
+
+    def choose(self, standard_errors: float = CONFIDENCE) -> int:
+        return self.challenges(standard_errors)[-1]
+
+    def challenges(self, standard_errors: float) -> list[int]:
+        return lex.challenges(
+            self.returns, self.slack, self.limits, margin=self.margin, standard_errors=standard_errors
+        )
+
+    def contenders(self) -> list[int]:
+        """The one candidate that is chosen, or those between which the choice depends on how sure one wants to be."""
+        found = [self.challenges(each) for each in (LIKELY, CONFIDENCE, CLEAR)]
+        ends = {each[-1] for each in found}
+        return list(ends) if len(ends) == 1 else sorted({one for each in found for one in each})
+
+    def only(self, candidates: Sequence[int], more: np.ndarray) -> "Judged":
+        """Some of the candidates, with more episodes of theirs."""
+        more = np.where(np.isfinite(self.limits), more[:, :, 1:], more)
+        return self._replace(returns=np.concatenate([self.returns[list(candidates)], more], axis=1))
 
 
-def _judged(algorithms: Any, member: int, returns: np.ndarray) -> Judged:
+def _judged(algorithms: Any, member: int, returns: np.ndarray, origin: np.ndarray) -> Judged:
     """The slack is of the best mean return of any candidate, or of the limit; limits are on undiscounted returns."""
     tolerance, given = (
         jax.tree.map(lambda leaf: np.asarray(leaf)[member], part) for part in (algorithms.tolerance, algorithms.limits)
     )
     limits = np.broadcast_to(np.asarray(given, float), returns.shape[-1:])
     returns = np.where(np.isfinite(limits), returns[:, :, 1:], returns)
-    best = lex.enough(returns[:, :, 0].mean(axis=1).max(axis=0), limits)
-    return Judged(returns, np.asarray(of_returns(tolerance, best, 1), float), limits)
+    means = returns.mean(axis=1)
+    best = lex.enough(means[:, 0].max(axis=0), limits)
+    changed = np.abs(np.where(np.isfinite(means), means, origin) - origin).max(axis=0)
+    return Judged(returns, np.asarray(of_returns(tolerance, best, 1), float), limits, MARGIN * changed)
 
 
 def _references(algorithms: Any, judged: Sequence[Judged]) -> np.ndarray:
@@ -186,7 +246,9 @@ def _references(algorithms: Any, judged: Sequence[Judged]) -> np.ndarray:
     until = [np.flatnonzero(np.array(stages) <= i) for i in range(1, m)]
     found = [
         [
-            own[lex.choose(each.returns[own, ..., :i], each.slack[:i], each.limits[:i])] if len(own) else -1
+            own[lex.choose(each.returns[own, ..., :i], each.slack[:i], each.limits[:i], margin=each.margin[:, :i])]
+            if len(own)
+            else -1
             for i, own in enumerate(until, 1)
         ]
         for each in judged
@@ -198,6 +260,12 @@ def _references(algorithms: Any, judged: Sequence[Judged]) -> np.ndarray:
 def each_candidate(algorithms: Any, agents: State, index: Any) -> State:
     """The agent states that play one candidate of each member."""
     return jax.vmap(lambda algorithm, agent, one: algorithm.candidate(agent, one))(algorithms, agents, index)
+
+
+@jax.jit
+def _first_returns(algorithms: Any, agents: State) -> Any:
+    """`[members, 2, M]`"""
+    return jax.vmap(lambda algorithm, agent: algorithm.first_returns(agent))(algorithms, agents)
 
 
 @jax.jit

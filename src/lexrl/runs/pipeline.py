@@ -128,10 +128,15 @@ def hand_over(run: Run, population: Population, agents: Any) -> tuple[Any, tuple
     gamma = each[0].gamma if (each := _algorithms(run)) and isinstance(each[0], HasGamma) else 1.0
 
     def play(agents: Any, first: int) -> Evaluation:
+        settings: Any = {
+            "first": first,
+            "gamma": gamma,
+            "max_steps": selection.longest(population, run.total_timesteps),
+        }
         if on_host(run.env):
             few = selection.affordable(population, run.total_timesteps)
-            return evaluate_on_host(population, run.env, agents, episodes=few, first=first, gamma=gamma)
-        return evaluate(population, agents, episodes=selection.EPISODES, first=first, gamma=gamma)
+            return evaluate_on_host(population, run.env, agents, episodes=few, **settings)
+        return evaluate(population, agents, episodes=selection.EPISODES, **settings)
 
     found = selection.select(population, agents, play, len(run.order.objectives))
     if found is None:
