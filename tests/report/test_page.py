@@ -36,6 +36,7 @@ def folder(tmp_path_factory):
             seeds=[seed, seed + 1],
             total_timesteps=5120,
             num_log_points=4,
+            verify_episodes=100,
             out=place / f"run-{seed}",
         )
     return place

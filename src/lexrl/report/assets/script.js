@@ -42,7 +42,7 @@ function sortable(table) {
    specification again, so that it answers; what is shown are the rows of its data. */
 function rowsOf(columns) {
   const names = Object.keys(columns);
-  return columns[names[0]].map((_, i) => Object.fromEntries(names.map(name => [name, columns[name][i]])));
+  return (columns[names[0]] ?? []).map((_, i) => Object.fromEntries(names.map(name => [name, columns[name][i]])));
 }
 
 function interactive(figure) {
