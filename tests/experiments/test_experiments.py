@@ -30,6 +30,7 @@ from lexrl.experiments import (
 from lexrl.experiments.power_law import convergence_step, fit, learning_time
 from lexrl.experiments.safety_envs import EnvRow
 from lexrl.experiments.schedule import Finished
+from lexrl.report import folder as reports
 from lexrl.report.run_folder import RunFolder
 from lexrl.tolerance import Relative
 
@@ -284,17 +285,26 @@ class TestRunning:
         folder = write("safety", "smoke", root)
         content = json.loads((folder / "experiment.json").read_text())
         kinds = [section["kind"] for section in content["sections"]]
-        assert kinds == ["claims", "curves", "table", "ranking", "front", "text"]
+        assert kinds == ["claims", "plane", "curves", "table", "ranking", "front", "text"]
         assert [run["state"] for run in content["runs"]] == ["finished", "finished"]
-        cost, reward = content["sections"][1]["panels"]
+        assert [len(one["x"]) for one in content["sections"][1]["points"]] == [2, 2]  # seeds
+        cost, reward = content["sections"][2]["panels"]
         assert (cost["title"], reward["title"]) == ("min cost", "max reward")
         assert len(cost["series"]) == 2
-        front = content["sections"][4]
+        front = content["sections"][5]
         assert len(front["points"]) == 2
         # No policy is above the exact curve; 1,000 episodes leave a little noise.
         for point in front["points"]:
             for x, y in zip(point["x"], point["y"], strict=True):
                 assert y <= np.interp(x, front["curve"]["x"], front["curve"]["y"]) + 1.0
+
+    def test_the_page_begins_with_the_verdicts_of_algorithms_that_know_the_order(self, root):
+        text = reports.page(write("safety", "smoke", root))
+        verdicts = text[text.index("Was the priority kept?") :]
+        verdicts = verdicts[: verdicts.index("</section>")]
+        assert verdicts.count("scope=rowgroup") == 1
+        assert "LDQN (grid-nav/paper/ldqn)" in verdicts  # and not DQN, which knows the reward alone
+        assert text.index("Was the priority kept?") < text.index("What the paper says")
 
     def test_pictures_of_the_policies(self, root):
         folder = write("policies", "smoke", root)

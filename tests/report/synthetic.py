@@ -17,7 +17,7 @@ def experiment(labels=NINE, points=50, name="safety", title="Safety: CartSafe an
     question = "Do the lexicographic algorithms reach the lowest cost, and how much reward do they keep?"
     sections = [
         claims(), text(), curves(rng, labels=labels, points=points), table(labels), ranking(rng, labels), scaling(rng),
-        front(rng, labels), images(),
+        front(rng, labels), images(), plane(rng, labels),
     ]  # fmt: skip
     return {
         "format": 2, "experiment": name, "size": "laptop", "title": title, "question": question,
@@ -136,6 +136,18 @@ def front(rng, labels=NINE):
         "y": "discounted reward", "caption": "Small: seeds; large: their median.",
         "curve": {"label": "exact critical slack", "x": slack.tolist(), "y": (1 - np.exp(-slack)).tolist()},
         "points": points,
+    }  # fmt: skip
+
+
+def plane(rng, labels=NINE):
+    points = [
+        {"label": label, "x": rng.normal(i, 0.2, 5).tolist(), "y": rng.normal(10 - i, 0.5, 5).tolist(),
+         "seeds": [10, 11, 12, 13, 14]}
+        for i, label in enumerate(labels)
+    ]  # fmt: skip
+    return {
+        "kind": "plane", "name": "plane", "title": "Final returns", "x": "cost per episode", "y": "reward per episode",
+        "caption": "Small: seeds; large: their mean with its 95 % intervals.", "points": points,
     }  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def test_it_is_in_the_page(folder):
     assert "<h3>Episode lengths</h3>" in text
     assert text.count("<meter") == 2
     assert "download='lengths.csv'" in text
-    assert text.count("<section") == 1 + 8 + 1
+    assert text.count("<section") == 1 + 9 + 1
 
 
 def test_it_is_written_to_files(folder):

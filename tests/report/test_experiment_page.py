@@ -1,5 +1,7 @@
 """The page of experiments in a browser: it is whole, it asks for nothing, and it answers pointers and keys."""
 
+import time
+
 import pytest
 import synthetic
 from browser import MISSING, Browser
@@ -9,6 +11,8 @@ from lexrl.report.page import document
 pytestmark = pytest.mark.skipif(MISSING, reason="no browser here: chromium is not installed")
 CURVES = "document.querySelector(\"figure[data-name='cart-safe-tuned']\")"
 FRONT = "document.querySelector(\"figure[data-name='front']\")"
+PLANE = "document.querySelector(\"figure[data-name='plane']\")"
+SERIES = synthetic.experiment()["sections"][2]["panels"][0]["series"]
 KEY = f"{CURVES}.querySelectorAll('.key button')"
 FINAL = "document.querySelector(\"figure[data-name='final'] table\")"
 
@@ -40,21 +44,38 @@ def page(browser, address):
 
 
 def drawn(page):
-    """Charts whose lines take up room."""
+    """Charts whose lines or markers take up room."""
     return page.run(
-        "[...document.querySelectorAll('svg.chart')].filter(each => each.querySelector('.s path.end, .s path.big')"
-        ".getBoundingClientRect().width > 0 && each.getBoundingClientRect().width > 200).length"
+        "[...document.querySelectorAll('.plot svg')].filter(each => [...each.querySelectorAll('.mark-symbol path')]"
+        ".some(mark => mark.getBoundingClientRect().width > 2) && each.getBoundingClientRect().width > 200).length"
     )
 
 
-def move(page, x, y, figure=CURVES):
-    """The pointer to a place of a figure's first chart, in shares of its size."""
-    page.run(f"{figure}.scrollIntoView({{behavior: 'instant'}})")
+def wait(page, expression):
+    """Until an expression holds: charts are drawn again when they are first used."""
+    for _ in range(200):
+        if page.run(expression):
+            return
+        time.sleep(0.05)
+    raise TimeoutError(expression)
+
+
+def live(page, figure=CURVES, panel=0):
+    """Bring a chart to life."""
+    plot = f"{figure}.querySelectorAll('.plot')[{panel}]"
+    page.run(f"{plot}.scrollIntoView({{behavior: 'instant', block: 'center'}}), {plot}.focus()")
+    wait(page, f"{plot}.querySelector('.vega-embed, .role-frame') && {plot}.querySelector('div') !== null")
+    return plot
+
+
+def move(page, plot, x, y):
+    """The pointer to a place of a chart, in shares of its size; twice, for the first brings it there."""
     box = page.run(
-        f"(() => {{ const box = {figure}.querySelector('svg.chart').getBoundingClientRect();"
+        f"(() => {{ const box = {plot}.querySelector('svg').getBoundingClientRect();"
         "return [box.x, box.y, box.width, box.height]; })()"
     )
-    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + box[2] * x, y=box[1] + box[3] * y)
+    for shift in (1, 0):
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + box[2] * x - shift, y=box[1] + box[3] * y)
 
 
 def readout(page, figure=CURVES):
@@ -62,8 +83,17 @@ def readout(page, figure=CURVES):
     return page.run(f"{shown}.map(each => each.innerText)")
 
 
+def press(page, key):
+    page.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key)
+    page.run("new Promise(done => setTimeout(done, 50))")
+
+
+def lines(page, plot):
+    return page.run(f"{plot}.querySelectorAll('.mark-line.role-mark path').length")
+
+
 def test_every_figure_is_there(page):
-    assert drawn(page) == 10
+    assert drawn(page) == 12
     assert page.run("[...document.querySelectorAll('.picture img')].every(each => each.naturalWidth > 0)")
     assert page.run("document.querySelectorAll('.matrix td.over').length") > 30
 
@@ -71,7 +101,7 @@ def test_every_figure_is_there(page):
 def test_without_scripts_it_is_whole(browser, address):
     browser.open(address, scripts=False)
     try:
-        assert drawn(browser) == 10
+        assert drawn(browser) == 12
         assert browser.run("document.querySelectorAll('.key').length") > 9
         assert browser.run("document.querySelectorAll('button').length") == 0
     finally:
@@ -79,56 +109,67 @@ def test_without_scripts_it_is_whole(browser, address):
 
 
 def test_a_legend_hides_and_shows_a_line_in_all_panels(page):
-    hidden = f"[...{CURVES}.querySelectorAll('g.s')].filter(each => getComputedStyle(each).display === 'none')"
-    assert page.run(f"{hidden}.length") == 0
+    plots = [f"{CURVES}.querySelectorAll('.plot')[{i}]" for i in (0, 1)]
+    assert [lines(page, plot) for plot in plots] == [9, 9]
     page.run(f"{KEY}[2].click()")
-    assert page.run(f"{hidden}.map(each => each.dataset.l)") == ["LDQN", "LDQN"]
+    for plot in plots:
+        wait(page, f"{plot}.querySelectorAll('.mark-line.role-mark path').length === 8")
     assert page.run(f"{KEY}[2].getAttribute('aria-pressed')") == "false"
     page.run(f"{KEY}[2].focus()")
     for kind in ("keyDown", "keyUp"):
         page.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r", windowsVirtualKeyCode=13)
-    assert page.run(f"{hidden}.length") == 0
+    for plot in plots:
+        wait(page, f"{plot}.querySelectorAll('.mark-line.role-mark path').length === 9")
     assert page.run(f"{KEY}[2].getAttribute('aria-pressed')") == "true"
 
 
-def test_a_pointer_reads_the_values_of_the_lines_that_are_shown(page):
-    page.run(f"{KEY}[2].click()")
-    move(page, 0.999, 0.5)
-    cost, reward = readout(page)
-    assert cost.startswith("2M")
-    assert "LPPO" in cost
-    assert "LDQN" not in cost
-    assert len(cost.splitlines()) == len(reward.splitlines()) == 1 + 8
+def number(text):
+    """What a readout says, as a number."""
+    factors = {"k": 1e3, "M": 1e6, "G": 1e9}
+    return float(text[:-1]) * factors[text[-1]] if text[-1] in factors else float(text)
+
+
+@pytest.mark.parametrize("place", [(0.3, 0.4), (0.55, 0.75), (0.97, 0.5), (0.12, 0.2)])
+def test_a_pointer_reads_a_value_that_is_in_the_data(page, place):
+    """Whatever the place: what is shown is one point of one line, with its interval."""
+    plot = live(page)
+    move(page, plot, *place)
+    wait(page, f"[...{CURVES}.querySelectorAll('.readout')].some(each => !each.hidden)")
+    (shown,) = readout(page)
+    label, *rows = [line.split("\t") for line in shown.splitlines()]
+    (x, y, interval) = number(rows[0][1]), number(rows[1][1]), [number(v) for v in rows[1][2].strip("[]").split(", ")]
+    (series,) = [one for one in SERIES if one["label"] == label[0]]
+    (i,) = [i for i, known in enumerate(series["x"]) if known == pytest.approx(x, rel=1e-3)]
+    for key, value in (("middle", y), ("low", interval[0]), ("high", interval[1])):
+        assert value == pytest.approx(series[key][i], rel=1e-3)
     page.call("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+    wait(page, f"[...{CURVES}.querySelectorAll('.readout')].every(each => each.hidden)")
+
+
+def test_keys_walk_along_the_lines_and_from_line_to_line(page):
+    live(page)
+    shown = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp"):
+        press(page, key)
+        shown.append(readout(page)[0].splitlines())
+    assert [one[0] for one in shown] == ["LPPO", "LPPO", "LPPO", "LA2C", "LPPO"]
+    assert [one[1].split("\t")[1] for one in shown] == ["0", "40.82k", "0", "0", "0"]
+    assert page.run(f"{CURVES}.querySelector('.readout').getAttribute('aria-live')") == "polite"
+    press(page, "Escape")
     assert readout(page) == []
 
 
-def test_the_values_are_those_of_the_file(page):
-    move(page, 0.999, 0.5)
-    wanted = synthetic.experiment()["sections"][2]["panels"][0]["series"][0]
-    row = next(line for line in readout(page)[0].splitlines() if line.startswith("LPPO"))
-    assert float(row.split("\t")[1]) == pytest.approx(wanted["middle"][-1], rel=1e-3)
-
-
-def test_keys_walk_along_the_lines(page):
-    page.run(f"{CURVES}.querySelector('svg.chart').focus()")
-    firsts = []
-    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
-        page.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key)
-        firsts.append(readout(page)[0].splitlines()[0])
-    assert firsts == ["0", "40.82k", "0"]
-    page.call("Input.dispatchKeyEvent", type="keyDown", key="Escape", code="Escape")
-    assert readout(page) == []
-
-
-def test_a_pointer_finds_a_seed_in_the_front(page):
+@pytest.mark.parametrize(("figure", "word"), [(FRONT, "seed"), (PLANE, "seed 1")])
+def test_a_pointer_finds_a_seed(page, figure, word):
+    plot = live(page, figure)
     place = page.run(
-        f"(() => {{ const a = {FRONT}.querySelector('.big').getBoundingClientRect(),"
-        f" b = {FRONT}.querySelector('svg.chart').getBoundingClientRect();"
+        f"(() => {{ const a = {plot}.querySelector('.layer_2_marks path, .layer_1_marks path').getBoundingClientRect(),"
+        f" b = {plot}.querySelector('svg').getBoundingClientRect();"
         "return [(a.x + a.width / 2 - b.x) / b.width, (a.y + a.height / 2 - b.y) / b.height]; })()"
     )
-    move(page, *place, FRONT)
-    assert "seed" in readout(page, FRONT)[0]
+    move(page, plot, *place)
+    wait(page, f"[...{figure}.querySelectorAll('.readout')].some(each => !each.hidden)")
+    assert word in readout(page, figure)[0]
 
 
 def test_tables_sort_by_value_and_by_name(page):
@@ -162,7 +203,7 @@ def test_nothing_sticks_out(browser, address, width):
 
 def test_dark_mode_has_other_colors(browser, address):
     shown = []
-    line = "document.querySelector('g.s path.m')"
+    line = "document.querySelector('.plot .mark-line path')"
     for dark in (False, True):
         browser.open(address, dark=dark)
         shown.append(browser.run(f"[document.body, {line}].map(each => getComputedStyle(each)).map("

@@ -9,15 +9,19 @@ import pytest
 from lexrl.report import page
 from lexrl.report.experiment import FILE, FORMAT
 from lexrl.report.panels import Panel, Series
-from lexrl.report.sections import claims, curves, front, images, ranking, scaling, table, text
+from lexrl.report.sections import claims, curves, front, images, plane, ranking, scaling, table, text
 
 NAN = math.nan
 X = np.array([1.0, 2.0, 4.0])
 GAPS = np.array([0.5, NAN, 1000.0])  # five digits are written
 SERIES = Series("LPPO", X, GAPS, GAPS - 1, GAPS + 1)
+PANEL = Panel("cost", "y", False, (SERIES,), (SERIES,), ((1.0, "stage 2"),), ((0.5, "limit"),))
 SECTIONS = {
     "text": text.Text("Read me", ("One.", "Two.")),
-    "curves": curves.Curves("c", "Curves", "caption", "steps", (Panel("cost", "y", False, (SERIES,)),)),
+    "curves": curves.Curves("c", "Curves", "caption", "steps", (PANEL,)),
+    "plane": plane.Plane(
+        "p", "Plane", "", "cost", "reward", (front.Points("A", X, GAPS, (3, 4, 5)), front.Points("B", X, X))
+    ),
     "scaling": scaling.Scaling(
         "s", "Scaling", "", "M", "y",
         (Panel("256", "y", True, (SERIES._replace(exponent=(0.5, 0.25, 0.75), fit=(X, X**0.5)), SERIES)),),

@@ -27,11 +27,15 @@ def verdict(*findings):
     return Verdict((0, 1), ("cost", "reward"), findings, "References.", "Method.", 500, 1.0, advice=("`more` steps",))
 
 
+def block(*runs):
+    return verdict_grid.block(verdict_grid.judged([(one.title, f"run-{i}", one) for i, one in enumerate(runs)]))
+
+
 def test_a_row_for_each_objective_and_a_cell_for_each_seed():
     judged = verdict(finding(0, "cost", "kept"), finding(0, "cost", "violated"), finding(1, "cost", "kept"))
-    page = "".join(verdict_grid.block([folder("a", [1, 2], [3, 4], judged), folder("b", [1, 2], [3, 4])]))
-    assert re.findall(r"<td class=(\w+)", page) == ["violated", "kept"]
-    assert page.count("<h3>") == 1  # a run without a verdict has none
+    page = block(folder("a", [1, 2], [3, 4], judged), folder("b", [1, 2], [3, 4]))
+    assert re.findall(r"<td class=(kept|violated|undecided|none)", page) == ["violated", "kept"]
+    assert page.count("scope=rowgroup") == 1  # a run without a verdict has none
     assert "violated in 1 of 2 seeds (seed 0)" in page
     assert "&lt;the reference&gt;" in page
     assert "<title>" not in page
@@ -39,15 +43,23 @@ def test_a_row_for_each_objective_and_a_cell_for_each_seed():
 
 
 def test_a_seed_without_a_reference_is_a_dash():
-    page = "".join(verdict_grid.block([folder("a", [1, 2], [3, 4], verdict(finding(0, "cost", "kept")))]))
-    assert re.findall(r"<td class=(\w+)", page) == ["kept", "none"]
+    page = block(folder("a", [1, 2], [3, 4], verdict(finding(0, "cost", "kept"))))
+    assert re.findall(r"<td class=(kept|violated|undecided|none)", page) == ["kept", "none"]
+
+
+def test_runs_with_the_same_seeds_share_one_grid():
+    both = verdict(finding(0, "cost", "kept"), finding(0, "reward", "kept"))
+    page = block(folder("a", [1, 2], [3, 4], both), folder("b", [1, 2], [3, 4], both))
+    assert page.count("<table>") == 1
+    assert page.count("<tr><th scope=rowgroup rowspan=2>") == 2
+    assert "href='#run-1'" in page
 
 
 def test_no_verdict_no_block():
     one = folder("a", [1, 2], [3, 4])
-    assert verdict_grid.block([one]) == []
+    assert block(one) == ""
     assert verdict_grid.details(one) == ""
-    assert verdict_grid.block([RunFolder(one.path, one.about, None)]) == []
+    assert block(RunFolder(one.path, one.about, None)) == ""
 
 
 def test_details_have_every_finding_and_what_to_try():

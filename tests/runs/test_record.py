@@ -327,9 +327,9 @@ class TestNotebook:
         assert "min cost &gt; max reward" in text
         assert result.plot()._repr_png_().startswith(b"\x89PNG")
         tolerant = dataclasses.replace(result.run, order=parse("min cost ±0.1 > max reward"))
-        figure = dataclasses.replace(result, run=tolerant).plot("mine").figure
-        assert figure.get_suptitle() == "mine"
-        assert [axes.get_title(loc="left") for axes in figure.axes] == ["1. min cost", "2. max reward"]
+        spec = dataclasses.replace(result, run=tolerant).plot("mine").spec
+        assert spec["title"]["text"] == "mine"
+        assert [panel["title"]["text"] for panel in spec["concat"]] == ["1. min cost", "2. max reward"]
 
     def test_progress_when_asked_for(self, capsys):
         algorithm, world = learners()["lppo"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_a_policy_of_another_order_violates(exact):
 
 
 def test_prefix_policies_are_references_where_nothing_is_exact(exact, monkeypatch):
-    monkeypatch.setattr(references, "exact_returns", lambda result: None)
+    monkeypatch.setattr(references, "exact_returns", lambda *_: None)
     looks = []
     verdict = verification.verify_result(exact, Limits(1000), watch=looks.append)
     assert verdict.status == "kept"
@@ -67,9 +68,29 @@ def test_prefix_policies_are_references_where_nothing_is_exact(exact, monkeypatc
     assert looks[-1].undecided == 0
 
 
-def test_time_is_limited(exact, monkeypatch):
-    monkeypatch.setattr(references, "exact_returns", lambda result: None)
-    assert verification.verify_result(exact, Limits(1000, seconds=0.0)).episodes == 100
+def test_time_is_limited(exact):
+    """Also that of the exact optimum: without it, policies are compared with what the algorithm reached itself."""
+    verdict = verification.verify_result(exact, Limits(1000, seconds=1e-6))
+    assert verdict.episodes == 100
+    assert {one.reference for one in verdict.findings} == {"its own policy for 'cost' alone"}
+    assert verdict.references.endswith("The exact optimum was not found within 5e-07 s.")
+
+
+def test_an_optimum_that_takes_too_long_is_none(exact, monkeypatch):
+    """The solver returns the policy that it has found so far, which is no reference."""
+    given = []
+
+    def slow(process, order, time_limit):
+        given.append(time_limit)
+        time.sleep(0.15)
+        return solve(process, order)
+
+    solve = lexrl.exact.solve
+    monkeypatch.setattr(references.exact, "solve", slow)
+    assert references.exact_returns(exact, 0.2) is None
+    assert 0.15 < given[0] <= 0.2
+    assert given[1] < 0.1
+    assert references.exact_returns(exact).best.tolist() == [0, 0]
 
 
 def test_one_objective_has_no_priority(exact):

@@ -9,9 +9,8 @@ import tyro
 from rich.table import Table
 
 from lexrl import store
-from lexrl.cli import verdicts
 from lexrl.cli.arguments import parse
-from lexrl.cli.console import console, print_json
+from lexrl.cli.console import console, print_json, show_line
 from lexrl.errors import InputError
 from lexrl.order import parse as parse_order
 from lexrl.report import run_folder, stats
@@ -46,7 +45,7 @@ def main(argv: list[str]) -> None:
         return
     console.print(_ranking(found, tolerance))
     if len(found) == 2:
-        verdicts.line(*run_folder.in_words(found[0], found[1], tolerance))
+        show_line(*run_folder.in_words(found[0], found[1], tolerance))
 
 
 def _as_json(found: list[RunFolder], tolerance: np.ndarray) -> list[dict[str, Any]]:

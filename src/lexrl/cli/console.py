@@ -1,17 +1,24 @@
-"""The terminal, and how a command ends on an error."""
+"""The terminal: verdicts with a symbol, a color and a sentence each, and how a command ends on an error."""
 
 import contextlib
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
+from rich.text import Text
+
+from lexrl.verdict import SYMBOLS, Verdict
+
+if TYPE_CHECKING:  # it imports JAX
+    from lexrl.runs.verification import Look
 
 console = Console(highlight=False)
 error_console = Console(highlight=False, stderr=True)
 """For what is shown beside results that other programs read."""
+COLORS = {"kept": "green", "violated": "red", "undecided": "yellow"}
 
 
 def print_json(content: Mapping[str, Any]) -> None:
@@ -31,3 +38,37 @@ def plain_warnings(shown: Console) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: shown.print(str(message), markup=False)
         yield
+
+
+def show_verdict(verdict: Verdict) -> None:
+    """Print a verdict."""
+    console.print("\nWas the priority kept?", style="italic")
+    for status, sentence in verdict.lines():
+        show_line(status or "", sentence)
+
+
+def show_line(status: str, sentence: str) -> None:
+    """Print a sentence, with the symbol and the color of a status; they are indented alike without one."""
+    symbol = Text(SYMBOLS.get(status, " "), style=f"bold {COLORS[status]}" if status else "")
+    text = Text.assemble(symbol, " ", Text(sentence))
+    for i, part in enumerate(text.wrap(console, max(console.width - 2, 20))):
+        console.print(part if i == 0 else Text("  ") + part)
+
+
+@contextlib.contextmanager
+def watching_verification() -> Iterator[Callable[["Look"], None]]:
+    """A line that says how far a verification is and how long it may take; it vanishes in the end."""
+    with console.status("") as status:
+        status.stop()
+
+        def watch(look: "Look") -> None:
+            status.start()
+            status.update(f"Verifying the priority: {_progress(look)}")
+
+        yield watch
+
+
+def _progress(look: "Look") -> str:
+    left = look.seconds / look.episodes * (look.limits.episodes - look.episodes)
+    left = min(left, max(look.limits.seconds - look.seconds, 0.0))
+    return f"{look.episodes:,} of at most {look.limits.episodes:,} episodes of each policy, at most {left:.0f} s more"

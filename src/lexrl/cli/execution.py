@@ -12,8 +12,15 @@ from rich.console import Console
 from rich.table import Table
 
 from lexrl import store
-from lexrl.cli import verdicts
-from lexrl.cli.console import complain, console, error_console, plain_warnings, print_json
+from lexrl.cli.console import (
+    complain,
+    console,
+    error_console,
+    plain_warnings,
+    print_json,
+    show_verdict,
+    watching_verification,
+)
 from lexrl.order import Order
 from lexrl.runs import Result, Run, execute, progress
 from lexrl.runs.verification import Look
@@ -58,7 +65,7 @@ def show(result: Result, folder: pathlib.Path) -> None:
         title = f"The {kind}, exactly: discounted, infinite horizon"
         console.print(seeds_table(title, run.order, _values(summary["exact_discounted"]), optimum))
     if result.verdict is not None:
-        verdicts.show(result.verdict)
+        show_verdict(result.verdict)
     else:
         for sentence in result.faults.values():
             console.print(sentence, markup=False)
@@ -125,7 +132,7 @@ def _until_stopped(run: Run, folder: pathlib.Path, quiet: bool) -> tuple[Result,
     with (
         stopping() as asked,
         plain_warnings(shown),
-        verdicts.watching() as watch,
+        watching_verification() as watch,
         contextlib.closing(_results(run, folder, shown, watch)) as results,
     ):
         for result in results:

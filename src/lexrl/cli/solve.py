@@ -195,7 +195,7 @@ def _write(folder: pathlib.Path, solved: Solved, gamma: Any, command: str) -> No
 
 def _write_curve(folder: pathlib.Path, solved: Solved) -> None:
     """What slack on the first objective buys, as a figure and as numbers."""
-    from lexrl.report import tradeoffs  # matplotlib takes its time to import
+    from lexrl.report import tradeoffs
 
     order = solved.solution.order
     slack = np.array([point.slack for point in solved.curve])

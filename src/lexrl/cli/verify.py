@@ -6,9 +6,8 @@ import sys
 
 import tyro
 
-from lexrl.cli import verdicts
 from lexrl.cli.arguments import parse
-from lexrl.cli.console import console
+from lexrl.cli.console import console, show_verdict, watching_verification
 from lexrl.errors import InputError
 from lexrl.loops.evaluation import check_episodes
 from lexrl.runs import execute, load, progress, record
@@ -41,11 +40,11 @@ def main(argv: list[str]) -> None:
     check_episodes(args.episodes)
     result = load(args.run)
     trained = _retrain(result) if args.retrain else []
-    with verdicts.watching() as watch:
+    with watching_verification() as watch:
         verdict = verify_result(result, Limits(args.episodes, args.seconds), trained, watch)
     if verdict is None:
         raise InputError(f"{args.run} has one objective, '{result.run.order}': there is no priority to keep.")
-    verdicts.show(verdict)
+    show_verdict(verdict)
     record.with_verdict(result, verdict, args.run)
     sys.exit(EXIT_CODES[verdict.status])
 

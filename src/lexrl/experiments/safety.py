@@ -18,13 +18,14 @@ from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.experiments import safety_claims
 from lexrl.experiments.safety_envs import ENVS
 from lexrl.experiments.schedule import Finished, Job
-from lexrl.experiments.summary import curves, final_table, rank
+from lexrl.experiments.summary import curves, final_table, plane, rank
 from lexrl.order import parse
 from lexrl.presets import SAFE, known, preset
 from lexrl.report.sections.claims import Claims
 from lexrl.report.sections.front import Front, Points
 from lexrl.report.sections.text import Text
 from lexrl.runs import Result
+from lexrl.runs.run import VERIFY_EPISODES
 
 QUESTION = (
     "Do algorithms that only know that cost matters more than reward learn safe policies, and how much reward do they "
@@ -44,6 +45,8 @@ ALGORITHMS = {
     "random": "random",
 }
 """To add an algorithm that has a preset, add a line."""
+LEXICOGRAPHIC = ("ldqn", "la2c", "lppo", "paper-la2c", "paper-lppo")
+"""Algorithms that are told the order, and are therefore asked whether they kept it."""
 ONLY = {"la2c": "tuned", "lppo": "tuned", "paper-la2c": "paper", "paper-lppo": "paper"}
 """Algorithms that run with one preset only: the paper's settings are those of LA2C and LPPO as it describes them."""
 
@@ -89,12 +92,20 @@ def runs(size: str) -> list[Job]:
                 continue
             limit = chosen["max_replayed"] if algorithm in REPLAYED else chosen["max_timesteps"]
             limit = min(limit, chosen["max_on_host"]) if on_host else limit
-            jobs.append(job(algorithm, env, kind, seeds, limit, episodes))
+            jobs.append(job(algorithm, env, kind, seeds, limit, episodes, min(VERIFY_EPISODES, episodes)))
         jobs += [blind_job(label, env, kind, seeds, episodes) for label in ENVS[env].blind]
     return jobs
 
 
-def job(algorithm: str, env: str, kind: Any, seeds: int, max_timesteps: int, max_episodes: int = 100) -> Job:
+def job(
+    algorithm: str,
+    env: str,
+    kind: Any,
+    seeds: int,
+    max_timesteps: int,
+    max_episodes: int = 100,
+    verify_episodes: int = VERIFY_EPISODES,
+) -> Job:
     """An algorithm on an environment with a preset (`kind`)."""
     found, row = preset(algorithm, env, kind), ENVS[env]
     chosen = found.algorithm if found.order == row.order else SingleObjective(found.algorithm, row.reward)
@@ -110,6 +121,7 @@ def job(algorithm: str, env: str, kind: Any, seeds: int, max_timesteps: int, max
         tags={"env": env, "preset": kind, "algorithm": algorithm},
         measure=discounted_returns if env == "grid-nav" else None,
         eval_episodes=min(row.eval_episodes, max_episodes),
+        verify_episodes=verify_episodes if algorithm in LEXICOGRAPHIC else 0,
     )
 
 
@@ -159,7 +171,8 @@ def groups(results: Sequence[Finished]) -> Iterator[tuple[str, str, list[Finishe
 def _sections(env: str, kind: str, here: Sequence[Finished]) -> list[Any]:
     name, title = f"{env}-{kind}", f"{ENVS[env].title}, {kind} settings"
     order = ENVS[env].order.replace(">", "before")
-    sections = [
+    sections: list[Any] = [
+        plane(f"{name}-plane", f"{title}: final returns", here),
         curves(f"{name}-curves", f"{title}: curves", here),
         final_table(f"{name}-final", f"{title}: what was learned", here),
         rank(f"{name}-ranking", f"{title}: ranking, {order}", here, ENVS[env].tolerance),

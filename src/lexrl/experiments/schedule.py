@@ -48,12 +48,15 @@ class Job:
     """More numbers for its summary."""
     eval_episodes: int = 100
     """Fresh episodes that each policy is evaluated on."""
+    verify_episodes: int = 0
+    """At most so many decide whether the priority was kept; 0: that is not asked."""
 
     def run(self) -> Run:
         """The run itself; the environment is built here."""
         return plan(
             self.algorithm, self.env_id, self.order, self.seeds, self.total_timesteps, self.num_log_points,
             env_kwargs=self.env_kwargs, label=self.label, eval_episodes=self.eval_episodes,
+            verify_episodes=self.verify_episodes,
         )  # fmt: skip
 
     def build(self) -> Any:

@@ -12,6 +12,8 @@ from lexrl.report import ranking, stats
 from lexrl.report.panels import Panel, Series
 from lexrl.report.sections.claims import Answer
 from lexrl.report.sections.curves import Curves
+from lexrl.report.sections.front import Points
+from lexrl.report.sections.plane import Plane
 from lexrl.report.sections.ranking import Ranking
 from lexrl.report.sections.table import Cell, Table, number
 from lexrl.report.stats import Interval
@@ -28,6 +30,18 @@ def curves(name: str, title: str, results: Sequence[Finished]) -> Curves:
         panels.append(Panel(str(objective), f"{objective.name} per episode", False, tuple(series)))
     caption = "While learning, with exploration: the interquartile mean of the seeds and its 95 % bootstrap interval."
     return Curves(name, title, caption, "environment steps", tuple(panels))
+
+
+def plane(name: str, title: str, results: Sequence[Finished]) -> Plane:
+    """What the policies reach on fresh episodes, in the plane of the first two objectives."""
+    first, second = results[0].found.objectives[:2]
+    points = []
+    for one in results:
+        values, stopped = finals(one), {int(seed) for seed in one.summary["stopped"]}
+        seeds = tuple(seed for seed in one.found.about["seeds"] if seed not in stopped)
+        points.append(Points(one.job.label, values[:, 0], values[:, 1], seeds))
+    caption = "Policies on fresh episodes: every seed small, their mean large with its 95 % intervals."
+    return Plane(name, title, caption, f"{first} per episode", f"{second} per episode", tuple(points))
 
 
 def final_table(name: str, title: str, results: Sequence[Finished]) -> Table:

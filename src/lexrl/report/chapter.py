@@ -1,22 +1,22 @@
 """The frame of an experiment's chapter: its heading, what is missing, and what was run."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from lexrl.report import markup
 from lexrl.report.experiment import Experiment, RunRow
 from lexrl.report.markup import answer, count, day, duration, rich, safe, scrollable
 from lexrl.report.numbers import format_tick
 
 
-def html(experiment: Experiment, sections: Sequence[str], anchor: str, heading: str) -> str:
-    """A chapter from the HTML of its sections; `heading` is the tag of its title."""
+def html(experiment: Experiment, verdicts: str, sections: Sequence[str], anchor: str, heading: str) -> str:
+    """A chapter from the HTML of its verdicts and its sections; `heading` is the tag of its title."""
     parts = [
         f"<article class=chapter id='{anchor}'><header><p class=kicker>{_kicker(experiment)}</p>",
         f"<{heading} class=title>{safe(experiment.title)}</{heading}>",
         f"<p class=lead>{rich(experiment.question)}</p></header>",
         _notice(experiment, anchor),
+        verdicts,
         *(sections or ["<p>There are no results yet.</p>"]),
         _what_was_run(experiment, f"{anchor}-run"),
         "</article>",
@@ -75,7 +75,8 @@ def _what_was_run(experiment: Experiment, anchor: str) -> str:
         f"{scrollable('Runs')}<table class='sortable runs'><thead><tr>{heads}</tr></thead>"
         f"<tbody>{listed}</tbody></table></div></details>"
         "<details><summary>Versions and machine</summary><div class=facts>"
-        f"{_facts('Run', facts)}{_facts('Versions', experiment.versions)}{_facts('Machine', experiment.machine)}"
+        f"{markup.facts('Run', facts)}{markup.facts('Versions', experiment.versions)}"
+        f"{markup.facts('Machine', experiment.machine)}"
         "</div></details></section>"
     )
 
@@ -91,12 +92,3 @@ def _run(run: RunRow) -> str:
         f"<td class=number data-v='{run.total_timesteps}'>{format_tick(float(run.total_timesteps))}</td>"
         f"<td class=number{value}>{seconds}</td></tr>"
     )
-
-
-def _facts(title: str, facts: Mapping[str, Any]) -> str:
-    rows = "".join(
-        f"<dt>{safe(key)}</dt><dd>{safe(value if isinstance(value, str) else json.dumps(value))}</dd>"
-        for key, value in facts.items()
-        if value not in ("", None)
-    )
-    return f"<div><h4>{title}</h4><dl>{rows}</dl></div>" if rows else ""

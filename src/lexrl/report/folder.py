@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from lexrl import store
 from lexrl.errors import InputError
-from lexrl.report import experiment, export, markup, run_folder, run_page, verdict_grid
-from lexrl.report.page import document
+from lexrl.report import experiment, export, run_folder, run_page, verdict_grid
+from lexrl.report.page import Part, document
 
 Read = TypeVar("Read")
 
@@ -23,32 +23,27 @@ def write(folder: pathlib.Path, path: pathlib.Path) -> None:
 
 
 def page(folder: pathlib.Path) -> str:
-    """The page about a folder."""
+    """The page about a folder: verdicts first, then what runs reached, then every experiment, run and solution."""
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}; give one with runs in it.")
     failed: list[str] = []
     experiments = experiment.below(folder)
     shown = {path for each in experiments for path in experiment.run_folders(each)}
     places = [path for path in run_folder.below(folder) if path.resolve() not in shown]
-    runs = _readable(places, run_page.run, failed)
+    runs = _readable(places, run_page.read, failed)
     solved = _readable(sorted(path.parent for path in folder.rglob("solution.json")), run_page.solution, failed)
-    if experiments and not runs and not solved and not failed:
-        return document("Lexicographic reinforcement learning: the paper's experiments", experiments)
     if not runs and not solved and not experiments:
         why = f" ({failed[0]})" if failed else ""
         raise InputError(f"There is no run to report in the folder {str(folder)!r}{why}.")
-    parts = [
-        f"<p class=lead>{len(runs)} runs of lexrl: objectives in order of importance.</p>",
-        *(f"<p><b>Left out:</b> {markup.safe(sentence)}</p>" for sentence in failed),
-        *verdict_grid.block([each.found for each in runs]),
-        *run_page.comparisons([each.found for each in runs if each.found.summary is not None]),
-        *(each.html for each in runs),
-        *solved,
+    title = folder.resolve().name if runs or solved else "Lexicographic reinforcement learning: the paper's experiments"
+    named = [(one, f"run-{i}") for i, one in enumerate(runs, 1)]
+    first = [
+        verdict_grid.block(verdict_grid.judged([(one.found.title, anchor, one.found) for one, anchor in named])),
+        *run_page.comparisons([one.found for one in runs if one.found.summary is not None]),
     ]
-    title, style = folder.resolve().name, markup.asset("runs.css")
-    if experiments:
-        return document(title, experiments, "".join(parts), style)
-    return markup.document(title, style, f"<h1>{markup.safe(title)}</h1>{''.join(parts)}")
+    parts = [Part(anchor, one.found.title, run_page.html(one)) for one, anchor in named]
+    parts += [Part(f"solution-{i}", *found) for i, found in enumerate(solved, 1)]
+    return document(title, experiments, parts, "".join(first), failed)
 
 
 def _readable(folders: Sequence[pathlib.Path], read: Callable[[pathlib.Path], Read], failed: list[str]) -> list[Read]:

@@ -7,14 +7,15 @@ import hashlib
 import html
 import importlib.resources
 import io
+import json
 import math
 import re
 import string
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexrl.report import palette
+from lexrl.report import chart, figures, palette
 
 MAX_EMBEDDED_CSV = 400_000
 """Characters of CSV that a page holds for one section; longer data is only in the folder `data`."""
@@ -25,29 +26,33 @@ def asset(name: str) -> str:
     return importlib.resources.files("lexrl.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def document(title: str, style: str, body: str) -> str:
-    """A complete HTML file."""
+def document(title: str, body: str) -> str:
+    """A complete HTML file; one with charts holds what makes them answer to the pointer."""
+    scripts = f"<script>{asset('script.js')}</script>"
+    if "<figure class='charts" in body:
+        config = f"<script type=application/json id=chart-config>{chart.as_text(figures.ON_PAGE)}</script>"
+        scripts = f"{config}<script>{chart.runtime()}</script>{scripts}"
     return string.Template(asset("page.html")).substitute(
-        title=safe(title), policy=policy(body), style=style, body=body
+        title=safe(title), policy=policy(scripts), style=style(), body=body + scripts
     )
 
 
-def policy(body: str) -> str:
-    """The content-security policy of a page: it loads nothing, and runs the script of ours that is in its body, if any.
+def policy(scripts: str) -> str:
+    """The content-security policy of a page: it loads nothing, and runs these scripts of ours and no other.
 
     Should text from a file ever become markup, it still cannot run, send or fetch anything.
     """
-    ours = asset("script.js")
-    digest = base64.b64encode(hashlib.sha256(ours.encode()).digest()).decode()
-    scripts = f"'sha256-{digest}'" if f"<script>{ours}</script>" in body else "'none'"
+    ours = re.findall(r"<script>(.*?)</script>", scripts, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in ours]
+    hashes = [f"'sha256-{each}'" for each in digests]
     return (
-        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; script-src {' '.join(hashes)}; "
+        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
 def style() -> str:
-    """The style sheet of a page of experiments, with the palette's colors."""
+    """The style sheet of a page, with the palette's colors."""
     sheet = asset("style.css").replace("/* LIGHT */", _colors(palette.LIGHT))
     sheet = sheet.replace("/* DARK */", _colors(palette.DARK))
     return sheet + "\n".join(f".k{i} {{ --k: var(--k{i}); }}" for i in range(len(palette.LIGHT)))
@@ -115,6 +120,16 @@ def _written(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return f"{value:.10g}" if math.isfinite(value) else ""
+
+
+def facts(title: str, found: Mapping[str, Any]) -> str:
+    """Names and values in two columns; nothing if none is known."""
+    rows = "".join(
+        f"<dt>{safe(key)}</dt><dd>{safe(value if isinstance(value, str) else json.dumps(value))}</dd>"
+        for key, value in found.items()
+        if value not in ("", None)
+    )
+    return f"<div><h4>{title}</h4><dl>{rows}</dl></div>" if rows else ""
 
 
 def image(kind: str, content: bytes) -> str:

@@ -3,18 +3,21 @@
 `KINDS` is the only list of the kinds of sections; `add_kind` adds one from another package.
 """
 
+import contextlib
 import dataclasses
 import pathlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from lexrl.errors import InputError
-from lexrl.report import chapter, experiment, markup, palette
+from lexrl.report import chapter, experiment, markup, palette, run_folder, verdict_grid
+from lexrl.report.chart import Chart
 from lexrl.report.checked import Checked, brief
 from lexrl.report.experiment import Experiment
 from lexrl.report.palette import Palette
 from lexrl.report.picture import Picture
-from lexrl.report.sections import claims, curves, front, images, ranking, scaling, table, text
+from lexrl.report.sections import claims, curves, front, images, plane, ranking, scaling, table, text
+from lexrl.report.verdict_grid import Judged
 
 
 @runtime_checkable
@@ -25,7 +28,7 @@ class Kind(Protocol):
     def write(self, section: Any, folder: pathlib.Path) -> dict[str, Any]: ...
     def labels(self, section: Any) -> list[str]: ...
     def html(self, section: Any, styles: Palette) -> str: ...
-    def figure(self, section: Any, styles: Palette) -> Picture | None: ...
+    def figure(self, section: Any, styles: Palette) -> Chart | Picture | None: ...
     def rows(self, section: Any) -> list[list[Any]]: ...
 
 
@@ -36,6 +39,7 @@ KINDS: dict[str, Kind] = {
     "ranking": ranking,
     "scaling": scaling,
     "front": front,
+    "plane": plane,
     "claims": claims,
     "images": images,
 }
@@ -53,6 +57,8 @@ class Chapter(NamedTuple):
 
     experiment: Experiment
     sections: tuple[Any, ...]
+    judged: tuple[Judged, ...] = ()
+    """Those of its runs that have a verdict."""
 
     def labels(self) -> list[str]:
         """What is drawn, in order of appearance."""
@@ -72,7 +78,18 @@ def read(folder: pathlib.Path) -> Chapter:
         if KINDS[kind].rows(section):
             section = section._replace(name=_unused(section.name or section.title or kind, names))
         sections.append(section)
-    return Chapter(found, tuple(sections))
+    return Chapter(found, tuple(sections), tuple(_judged(found)))
+
+
+def _judged(found: Experiment) -> list[Judged]:
+    """The verdicts of an experiment's runs; a run that cannot be read has none, and the chapter says so elsewhere."""
+    runs = []
+    for row in found.runs:
+        with contextlib.suppress(InputError):
+            name = "/".join(part for part in pathlib.PurePath(row.folder).parts if part not in ("..", "runs"))
+            title = row.label if name == row.label else f"{row.label} ({name})"
+            runs += verdict_grid.judged([(title, "", run_folder.read(found.folder / row.folder))])
+    return runs
 
 
 def write(section: Any, folder: pathlib.Path) -> dict[str, Any]:
@@ -80,37 +97,48 @@ def write(section: Any, folder: pathlib.Path) -> dict[str, Any]:
     return {"kind": section.kind} | KINDS[section.kind].write(section, folder)
 
 
-def document(title: str, folders: Sequence[pathlib.Path], rest: str = "", style: str = "") -> str:
-    """A page of experiments; those that cannot be read are named at the top.
+class Part(NamedTuple):
+    """A chapter about something else than an experiment."""
+
+    anchor: str
+    title: str
+    html: str
+
+
+def document(
+    title: str, folders: Sequence[pathlib.Path], parts: Sequence[Part] = (), first: str = "", failed: Sequence[str] = ()
+) -> str:
+    """A page of experiments and other chapters; what cannot be read is named at the top.
 
     Args:
         title: of the page, if it has more than one chapter.
         folders: each with an `experiment.json`.
-        rest: HTML after the chapters.
-        style: CSS for the rest.
+        parts: after the experiments.
+        first: HTML before all chapters.
+        failed: what could not be read elsewhere.
     """
-    found, failed = [], []
+    found, failed = [], list(failed)
     for folder in folders:
         try:
             found.append(read(folder))
         except InputError as error:
             failed.append(str(error))
-    if not found and not rest:
+    if not found and not parts:
         raise InputError(failed[0] if failed else "There is no experiment to report.")
     found.sort(key=lambda each: each.experiment.position)
     styles = palette.assign([each.labels() for each in found])
     anchors = _anchors(found)
-    alone = len(found) == 1 and not rest
+    alone = len(found) == 1 and not parts
     title = found[0].experiment.title if alone else title
-    cover = chapter.cover([each.experiment for each in found])
+    cover = chapter.cover([each.experiment for each in found]) if found else ""
     body = [
-        "<div class=book>", _contents(found, anchors), "<main>",
+        "<div class=book>", _contents(found, anchors, parts), "<main>",
         "" if alone else f"<header class=cover><h1>{markup.safe(title)}</h1><p class=lead>{cover}</p></header>",
-        *(f"<p class=notice><b>Left out:</b> {markup.rich(sentence)}</p>" for sentence in failed),
+        *(f"<p class=notice><b>Left out:</b> {markup.rich(sentence)}</p>" for sentence in failed), first,
         *(_chapter(*each, styles, "h1" if alone else "h2") for each in zip(found, anchors, strict=True)),
-        rest, "</main></div>", f"<script>{markup.asset('script.js')}</script>",
+        *(f"<article class=chapter id='{part.anchor}'>{part.html}</article>" for part in parts), "</main></div>",
     ]  # fmt: skip
-    page = markup.document(title, style + markup.style(), "".join(body))
+    page = markup.document(title, "".join(body))
     return page.encode(errors="replace").decode()  # JSON may hold lone surrogates, which no file can
 
 
@@ -118,12 +146,17 @@ def _chapter(found: Chapter, anchor: str, styles: Palette, heading: str) -> str:
     sections = []
     for number, section in enumerate(found.sections, 1):
         head = f"<h3>{markup.safe(section.title)}</h3>" if section.title else ""
-        inside = KINDS[section.kind].html(section, styles)
-        sections.append(f"<section id='{anchor}-{number}'>{head}{inside}</section>")
-    return chapter.html(found.experiment, sections, anchor, heading)
+        sections.append(f"<section id='{anchor}-{number}'>{head}{html(section, styles)}</section>")
+    verdicts = verdict_grid.block(found.judged, "h3")
+    return chapter.html(found.experiment, verdicts, sections, anchor, heading)
 
 
-def _contents(chapters: Sequence[Chapter], anchors: Sequence[str]) -> str:
+def html(section: Any, styles: Palette) -> str:
+    """What the page shows of a section, without its title."""
+    return KINDS[section.kind].html(section, styles)
+
+
+def _contents(chapters: Sequence[Chapter], anchors: Sequence[str], parts: Sequence[Part]) -> str:
     """Links to all chapters and sections; a sticky column on a wide screen."""
     items = []
     for each, anchor in zip(chapters, anchors, strict=True):
@@ -134,6 +167,7 @@ def _contents(chapters: Sequence[Chapter], anchors: Sequence[str]) -> str:
         ]
         inner.append(f"<li><a href='#{anchor}-run'>What was run</a>")
         items.append(f"<li><a href='#{anchor}'>{markup.safe(each.experiment.title)}</a><ol>{''.join(inner)}</ol>")
+    items += [f"<li><a href='#{part.anchor}'>{markup.safe(part.title)}</a>" for part in parts]
     return (
         "<nav class=contents aria-label=Contents><details open><summary>Contents</summary>"
         f"<ol>{''.join(items)}</ol></details></nav>"

@@ -14,20 +14,22 @@ DARK = (
 DASHES = ("", "7 3", "2 2.5", "9 3 2 3", "14 4")
 """As in SVG: lengths of dashes and gaps; the first is a solid line."""
 Corner = tuple[float | int, float | int]
-SHAPES: tuple[tuple[str, tuple[Corner, ...]], ...] = (
-    ("o", ()),
-    ("s", ((-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5))),
-    ("^", ((0, -4.6), (4.4, 3), (-4.4, 3))),
-    ("D", ((0, -4.8), (4.8, 0), (0, 4.8), (-4.8, 0))),
-    ("v", ((0, 4.6), (4.4, -3), (-4.4, -3))),
-    ("P", ((-1.5, -4.5), (1.5, -4.5), (1.5, -1.5), (4.5, -1.5), (4.5, 1.5), (1.5, 1.5), (1.5, 4.5), (-1.5, 4.5),
-           (-1.5, 1.5), (-4.5, 1.5), (-4.5, -1.5), (-1.5, -1.5))),
-    ("p", ((0, -4.5), (4.3, -1.4), (2.7, 3.7), (-2.7, 3.7), (-4.3, -1.4))),
-    ("X", ((-4.2, -2.1), (-2.1, -4.2), (0, -2.1), (2.1, -4.2), (4.2, -2.1), (2.1, 0), (4.2, 2.1), (2.1, 4.2),
-           (0, 2.1), (-2.1, 4.2), (-4.2, 2.1), (-2.1, 0))),
-    ("h", ((0, -4.6), (4, -2.3), (4, 2.3), (0, 4.6), (-4, 2.3), (-4, -2.3))),
+SHAPES: tuple[tuple[Corner, ...], ...] = (
+    (),
+    ((-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5)),
+    ((0, -4.6), (4.4, 3), (-4.4, 3)),
+    ((0, -4.8), (4.8, 0), (0, 4.8), (-4.8, 0)),
+    ((0, 4.6), (4.4, -3), (-4.4, -3)),
+    ((-1.5, -4.5), (1.5, -4.5), (1.5, -1.5), (4.5, -1.5), (4.5, 1.5), (1.5, 1.5), (1.5, 4.5), (-1.5, 4.5),
+     (-1.5, 1.5), (-4.5, 1.5), (-4.5, -1.5), (-1.5, -1.5)),
+    ((0, -4.5), (4.3, -1.4), (2.7, 3.7), (-2.7, 3.7), (-4.3, -1.4)),
+    ((-4.2, -2.1), (-2.1, -4.2), (0, -2.1), (2.1, -4.2), (4.2, -2.1), (2.1, 0), (4.2, 2.1), (2.1, 4.2), (0, 2.1),
+     (-2.1, 4.2), (-4.2, 2.1), (-2.1, 0)),
+    ((0, -4.6), (4, -2.3), (4, 2.3), (0, 4.6), (-4, 2.3), (-4, -2.3)),
 )  # fmt: skip
-"""Markers: the name in matplotlib and the corners; the one without corners is a circle."""
+"""Markers by their corners; the one without corners is a circle."""
+CIRCLE = "M10 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0z"
+"""In a swatch."""
 
 Palette = Mapping[str, int]
 """The number of each label's style."""
@@ -43,22 +45,36 @@ def dash(number: int) -> str:
     return DASHES[(number + 2 * (number // len(LIGHT))) % len(DASHES)]
 
 
-def marker(number: int) -> str:
-    """The marker's name in matplotlib; styles that share a color have different ones."""
-    return _shape(number)[0]
+def dashes(number: int) -> list[float]:
+    """The dash pattern as a list of lengths, as in Vega-Lite."""
+    return [float(each) for each in dash(number).split()] or [1.0, 0.0]
 
 
-def outline(number: int, size: float = 1.0) -> str:
-    """The marker as an SVG path relative to its center."""
-    corners = _shape(number)[1]
-    if not corners:
-        radius = f"{4 * size:.3g}"
-        return f"m-{radius} 0a{radius} {radius} 0 1 0 {8 * size:.3g} 0a{radius} {radius} 0 1 0-{8 * size:.3g} 0z"
-    steps = [(x - a, y - b) for (a, b), (x, y) in zip([(0, 0), *corners], corners, strict=False)]
-    return "m" + "l".join(f"{size * x:.3g} {size * y:.3g}" for x, y in steps) + "z"
+def variable(number: int) -> str:
+    """The CSS variable that holds a style's color."""
+    return f"var(--k{color(number)})"
 
 
-def _shape(number: int) -> tuple[str, tuple[Corner, ...]]:
+def shape(number: int) -> str:
+    """The marker as Vega-Lite has it: a path within the unit square; styles that share a color have different ones."""
+    corners = _corners(number)
+    return "M" + "L".join(f"{x / 5:.3g},{y / 5:.3g}" for x, y in corners) + "Z" if corners else "circle"
+
+
+def swatch(label: str, styles: Palette) -> str:
+    """A short piece of a label's line as SVG, for legends and tables."""
+    if label not in styles:
+        return "<svg class='swatch exact' viewBox='0 0 28 12' aria-hidden=true><path class=m d='M1 6h26'/></svg>"
+    number, corners = styles[label], _corners(styles[label])
+    pattern = f" stroke-dasharray='{dash(number)}'" if dash(number) else ""
+    outline = "M" + "L".join(f"{x + 14:g} {y + 6:g}" for x, y in corners) + "z" if corners else CIRCLE
+    return (
+        f"<svg class='swatch k{color(number)}' viewBox='0 0 28 12' aria-hidden=true>"
+        f"<path class=m{pattern} d='M1 6h26'/><path class=end d='{outline}'/></svg>"
+    )
+
+
+def _corners(number: int) -> tuple[Corner, ...]:
     return SHAPES[(number + number // len(LIGHT)) % len(SHAPES)]
 
 

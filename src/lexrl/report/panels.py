@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexrl.report import axes, svg
-from lexrl.report.axes import Axis
+from lexrl.report import figures, marks
+from lexrl.report.chart import FAINT, Spec
 from lexrl.report.checked import Checked, as_json
+from lexrl.report.marks import Axis, Frame
 from lexrl.report.palette import Palette
 
 Row = list[Any]
@@ -35,14 +36,31 @@ class Panel(NamedTuple):
     y: str
     log: bool
     series: tuple[Series, ...]
+    seeds: tuple[Series, ...] = ()
+    """Drawn thin, behind the others and without a legend."""
+    events: tuple[tuple[float, str], ...] = ()
+    """Places on the x axis, and what happened there."""
+    levels: tuple[tuple[float, str], ...] = ()
+    """Values on the y axis, and what they are."""
 
 
-Draw = Callable[[Series, Axis, Axis, int], str]
-"""From a series, the two axes and the number of its style to SVG."""
+Layers = Callable[[Frame, Panel], list[Spec]]
+"""From the axes and styles of a panel to what is drawn."""
 
 
-def read_series(panel: Checked) -> tuple[Series, ...]:
-    return tuple(map(_read, panel.parts("series", "series")))
+def read_series(panel: Checked, key: str = "series") -> tuple[Series, ...]:
+    return tuple(map(_read, panel.parts(key, "series"))) if key in panel.content else ()
+
+
+def read_places(panel: Checked, key: str) -> tuple[tuple[float, str], ...]:
+    """Numbers with a word each."""
+    if key not in panel.content:
+        return ()
+    return tuple((part.number("at"), part.text("text")) for part in panel.parts(key, "place"))
+
+
+def write_places(places: Sequence[tuple[float, str]]) -> list[dict[str, Any]]:
+    return [{"at": at, "text": text} for at, text in places]
 
 
 def _read(part: Checked) -> Series:
@@ -79,7 +97,7 @@ def labels(panels: Sequence[Panel]) -> list[str]:
 def rows(panel: Panel) -> list[Row]:
     """Panel, label, what, x, and three values, as they go to CSV."""
     found: list[Row] = []
-    for series in panel.series:
+    for series in (*panel.series, *panel.seeds):
         start = [panel.title or panel.y, series.label]
         measured = zip(series.x, series.middle, series.low, series.high, strict=True)
         found += [[*start, "measured", *row] for row in measured]
@@ -90,33 +108,72 @@ def rows(panel: Panel) -> list[Row]:
     return found
 
 
-def chart(panel: Panel, x_title: str, across: Axis, styles: Palette, draw: Draw) -> svg.Chart:
-    """One panel as SVG; the x axis is given, the y axis shows all middles and fits."""
-    fits = [series.fit[1] for series in panel.series if series.fit is not None]
-    bounds = [each for series in panel.series for each in (series.low, series.high)]
-    upright = axes.fit([*(series.middle for series in panel.series), *fits], panel.log, bounds)
-    across, upright = axes.place(across, upright)
-    drawn = [
-        svg.group(each.label, styles[each.label], draw(each, across, upright, styles[each.label]))
-        for each in reversed(panel.series)
+def spec(panel: Panel, across: Axis, labels: Sequence[str], styles: Palette, layers: Layers) -> Spec:
+    """One panel; the x axis is given, the y axis shows all lines and fits."""
+    lines = (*panel.series, *panel.seeds)
+    fits = [series.fit[1] for series in lines if series.fit is not None]
+    bounds = [each for series in lines for each in (series.low, series.high)]
+    shown = [*(series.middle for series in lines), *fits, np.array([at for at, _ in panel.levels])]
+    upright = Axis(panel.y, marks.fit(shown, panel.log, bounds), panel.log)
+    frame = Frame(across, upright, tuple(labels), styles)
+    rows = [
+        row
+        for kind, group in (("seed", panel.seeds), ("line", panel.series))
+        for series in group
+        for row in _rows(series, kind, frame)
     ]
+    return marks.panel(panel.title, frame, rows, layers(frame, panel))
+
+
+def lines(frame: Frame, panel: Panel) -> list[Spec]:
+    """Every line with its interval as a band and a marker at its end; seeds thin, events and levels marked."""
+    return [
+        marks.band(frame, "line"),
+        *([marks.plain_line(frame, "seed", FAINT, 0.8, 0.45)] if panel.seeds else []),
+        *marks.events(frame, panel.events),
+        marks.line(frame, "line"),
+        *marks.levels(frame, panel.levels),
+        marks.points(frame, "datum.end", 60),
+    ]
+
+
+def describe(panel: Panel, x_title: str) -> str:
+    """What a screen reader says."""
     ends = ", ".join(f"{each.label} {_last(each.middle)}" for each in panel.series)
-    label = f"{panel.title or panel.y}: {panel.y} against {x_title}. At the right end: {ends}."
-    data = {"x": across.as_json(), "y": upright.as_json(), "s": [_data(series) for series in panel.series]}
-    return svg.Chart(svg.chart(label, axes.draw(across, upright, x_title, panel.y) + "".join(drawn)), data, panel.title)
+    marked = "".join(f" {text} at {at:.3g}." for at, text in (*panel.events, *panel.levels))
+    return f"{panel.title or panel.y}: {panel.y} against {x_title}. At the right end: {ends}.{marked}"
 
 
-def _data(series: Series) -> dict[str, Any]:
-    """For the page's script."""
-    keep = svg.thinned(len(series.x))
-    data: dict[str, Any] = {
-        "l": series.label,
-        "x": as_json(series.x[keep], 8),
-        "m": as_json(series.middle[keep], 4),
-    }
-    if np.isfinite(series.low).any() or np.isfinite(series.high).any():
-        data |= {"a": as_json(series.low[keep], 4), "b": as_json(series.high[keep], 4)}
-    return data
+def on_page(panel: Panel, across: Axis, labels: Sequence[str], styles: Palette, layers: Layers) -> figures.Panel:
+    return figures.Panel(spec(panel, across, labels, styles, layers), describe(panel, across.title))
+
+
+def _rows(series: Series, kind: str, frame: Frame) -> list[marks.Row]:
+    """The points of a line that are known, and its fit; `piece` counts the pieces between gaps."""
+    keep, log = marks.thinned(len(series.x)), frame.y.log
+    x, middle, low, high = (
+        np.asarray(values, float)[keep] for values in (series.x, series.middle, series.low, series.high)
+    )
+    start, end = (marks.in_domain(bound, frame.y.domain, log) for bound in (low, high))
+    known = _is_drawn(middle, log) & _is_drawn(x, frame.x.log)
+    piece = np.cumsum(~known)
+    last = np.flatnonzero(known)[-1:]
+    alone = known & ~np.roll(known, 1) & ~np.roll(known, -1)
+    rows = []
+    for i in np.flatnonzero(known):
+        values = zip(("x", "y", "low", "high", "from", "to"), (x, middle, low, high, start, end), strict=True)
+        row = {"label": series.label, "kind": kind} | {name: marks.number(each[i]) for name, each in values}
+        rows.append(row | {"piece": int(piece[i]), "end": bool(kind == "line" and (i in last or alone[i]))})
+    if series.fit is not None:
+        pairs = zip(*series.fit, strict=True)
+        rows += [{"label": series.label, "kind": "fit", "x": marks.number(a), "y": marks.number(b)} for a, b in pairs]
+    return rows
+
+
+def _is_drawn(values: np.ndarray, log: bool) -> np.ndarray:
+    """Whether an axis can show each value."""
+    with np.errstate(invalid="ignore"):
+        return (np.abs(values) < marks.LARGEST) & ((values > 1 / marks.LARGEST) if log else True)
 
 
 def _last(values: np.ndarray) -> str:

@@ -67,8 +67,12 @@ class RunFolder(NamedTuple):
 
     def curves(self) -> tuple[np.ndarray, np.ndarray]:
         """Steps `[points]`, and the returns `[points, seeds, M]`."""
-        steps, metrics = store.read_curves(self.path, self.about["seeds"], [one.name for one in self.objectives])
+        steps, metrics = self.metrics()
         return steps, metrics["episode_return"]
+
+    def metrics(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Steps `[points]`, and every metric, `[points, seeds]` or `[points, seeds, M]`."""
+        return store.read_curves(self.path, self.about["seeds"], [one.name for one in self.objectives])
 
 
 def read(folder: pathlib.Path) -> RunFolder:

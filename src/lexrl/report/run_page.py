@@ -2,112 +2,158 @@
 
 import json
 import pathlib
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from lexrl import store
-from lexrl.report import learning_curves, markup, run_folder, stats, verdict_grid
+from lexrl.report import learning_curves, markup, page, palette, run_folder, stats, verdict_grid
+from lexrl.report.learning_curves import Learned
 from lexrl.report.markup import safe
-from lexrl.report.run_folder import RunFolder, rank_runs
+from lexrl.report.run_folder import RankedRun, RunFolder, rank_runs
+from lexrl.report.sections.front import Points
+from lexrl.report.sections.plane import Plane
+from lexrl.report.sections.table import Cell, Table
+
+FILES = (("episode.gif", "An episode."), ("map.png", "What was learned."))
 
 
 class Shown(NamedTuple):
-    """A run and its part of the page."""
+    """A run, and what it measured while it learned."""
 
     found: RunFolder
-    html: str
+    learned: Learned | None
+
+
+def read(folder: pathlib.Path) -> Shown:
+    """A run with everything that its part of the page needs."""
+    one = run_folder.read(folder)
+    one.verdict  # noqa: B018  an error here leaves out this run, later it would spoil the page
+    if not (one.path / store.METRICS).is_file():
+        return Shown(one, None)
+    objectives = [str(objective) for objective in one.objectives]
+    names = [objective.name for objective in one.objectives]
+    return Shown(one, Learned(*one.metrics(), objectives, names, one.about["seeds"]))
 
 
 def comparisons(finished: Sequence[RunFolder]) -> list[str]:
-    """A table for each order that several runs have."""
-    tables = []
-    for order in dict.fromkeys(one.objectives for one in finished):
+    """For each order: the plane of its first two objectives, and a table if several runs have it."""
+    parts = []
+    for number, order in enumerate(dict.fromkeys(one.objectives for one in finished), 1):
         same = rank_runs([one for one in finished if one.objectives == order])
-        if len(same) < 2:
-            continue
-        rows = [
-            [
-                str(row.rank),
-                row.run.title,
-                *(str(stats.mean(row.run.final[:, i])) for i in range(len(order))),
-                row.verdict,
-            ]
-            for row in same
-        ]
-        heads = ["class", "", *(f"{i + 1}. {objective}" for i, objective in enumerate(order)), "against the one above"]
-        tables += [
-            f"<h2>{safe(' > '.join(map(str, order)))}</h2>",
-            "<p>Greedy policies on fresh episodes: mean of the seeds, with its 95 % interval.</p>",
-            _table(heads, rows),
-        ]
-    return tables
+        parts.append(f"<section><h2>{safe(' > '.join(map(str, order)))}</h2>")
+        sections = [_plane(same, f"plane-{number}")] if len(order) > 1 else []
+        sections += [_ranked(same, f"comparison-{number}")] if len(same) > 1 else []
+        styles = palette.assign([page.KINDS[section.kind].labels(section) for section in sections])
+        parts += [page.html(section, styles) for section in sections]
+        parts.append("</section>")
+    return parts
 
 
-def run(folder: pathlib.Path) -> Shown:
-    """A run: what it reached, its learning curves, an episode if there is a video, and how to repeat it."""
-    one = run_folder.read(folder)
-    parts = [f"<h2 id='{safe(one.path.name)}'>{safe(one.title)}</h2>"]
-    if one.summary is None:
-        parts.append("<p><b>This run is not finished.</b></p>")
-    else:
-        parts += [_returns(one), verdict_grid.details(one)]
-        parts += [f"<p><b>{safe(sentence)}</b></p>" for sentence in one.summary["stopped"].values()]
-    if (one.path / store.METRICS).is_file():
-        parts.append(_curves(one))
-    for name, caption in (("episode.gif", "An episode."), ("map.png", "What was learned.")):
-        parts.append(_image(one.path / name, caption))
-    shown = {key: one.about.get(key) for key in ("command", "begun", "versions", "commit", "machine")}
-    settings = {"algorithm": one.about.get("algorithm"), "env": one.env}
-    seconds = "" if one.summary is None else f", {one.summary['seconds']:g} s"
-    parts.append(
-        f"<details><summary>How to repeat it: {len(one.about['seeds'])} seeds x {one.total_timesteps:,} steps{seconds}"
-        f"</summary><pre>{safe(json.dumps(shown | settings, indent=1))}</pre></details>"
+def _titles(same: Sequence[RankedRun]) -> list[str]:
+    """A title for each run, without the order, which is the same; those that share one are told apart by folder."""
+    titles = [row.run.title.replace(f": {row.run.about['order']}", "") for row in same]
+    return [
+        title if titles.count(title) == 1 else f"{title} ({row.run.path.name})"
+        for title, row in zip(titles, same, strict=True)
+    ]
+
+
+def _plane(same: Sequence[RankedRun], name: str) -> Plane:
+    order = same[0].run.objectives
+    points = tuple(
+        Points(title, row.run.final[:, 0], row.run.final[:, 1], tuple(row.run.about["seeds"]))
+        for title, row in zip(_titles(same), same, strict=True)
     )
-    return Shown(one, "".join(parts))
+    caption = "Policies on fresh episodes: every seed small, their mean large with its 95 % intervals."
+    return Plane(name, "Final returns", caption, f"{order[0]} per episode", f"{order[1]} per episode", points)
 
 
-def _curves(one: RunFolder) -> str:
-    steps, values = one.curves()
-    drawn = learning_curves.draw(steps, values, [str(objective) for objective in one.objectives], "").svg.decode()
-    drawn = drawn[drawn.index("<svg") :].replace("<svg", f"<svg role=img aria-label='Curves of {safe(one.title)}'", 1)
-    caption = "Per episode while learning: every seed thin, their median thick, their middle half shaded."
-    return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
+def _ranked(same: Sequence[RankedRun], name: str) -> Table:
+    order = same[0].run.objectives
+    rows = tuple(
+        (
+            Cell(title),
+            Cell(str(row.rank), float(row.rank)),
+            *(_cell(stats.mean(row.run.final[:, i])) for i in range(len(order))),
+            Cell(row.verdict),
+        )
+        for title, row in zip(_titles(same), same, strict=True)
+    )
+    heads = ("run", "class", *(f"{i + 1}. {objective}" for i, objective in enumerate(order)), "against the one above")
+    caption = "Policies on fresh episodes: mean of the seeds, with its 95 % interval."
+    return Table(name, "Comparison", caption, heads, rows)
 
 
-def _returns(one: RunFolder) -> str:
+def _cell(interval: stats.Interval) -> Cell:
+    return Cell(str(interval), float(interval.middle))
+
+
+def html(shown: Shown) -> str:
+    """A run: its verdict, learning curves, what it reached, an episode if there is a video, and how to repeat it."""
+    one = shown.found
+    parts = [f"<header><h2 class=title>{safe(one.title)}</h2></header>"]
+    if one.summary is None:
+        parts.append("<p class=notice><b>This run is not finished.</b></p>")
+    else:
+        parts += [verdict_grid.details(one)]
+        parts += [f"<p class=notice><b>{safe(sentence)}</b></p>" for sentence in one.summary["stopped"].values()]
+    sections: list[Any] = [] if shown.learned is None else list(learning_curves.sections(shown.learned))
+    sections += [] if one.summary is None else [_returns(one)]
+    styles = palette.assign([[learning_curves.MEDIAN, learning_curves.THRESHOLD]])
+    parts += [f"<section><h3>{safe(each.title)}</h3>{page.html(each, styles)}</section>" for each in sections]
+    parts += [_image(one.path / name, caption) for name, caption in FILES]
+    return "".join([*parts, _repeat(one)])
+
+
+def _returns(one: RunFolder) -> Table:
     rows = []
     for i, objective in enumerate(one.objectives):
         values = one.final[:, i]
         worst, best = sorted((values.min(), values.max()), key=lambda value: objective.sign * value)
-        rows.append([f"{i + 1}. {objective}", str(stats.mean(values)), f"{worst:.4g}", f"{best:.4g}"])
-    return _table(["", "mean of seeds [95 % interval]", "worst seed", "best seed"], rows)
+        extremes = (Cell(f"{value:.4g}", float(value)) for value in (worst, best))
+        rows.append((Cell(f"{i + 1}. {objective}"), _cell(stats.mean(values)), *extremes))
+    heads = ("objective", "mean of seeds [95 % interval]", "worst seed", "best seed")
+    return Table("final", "What was learned", "Policies on fresh episodes.", heads, tuple(rows))
 
 
-def solution(place: pathlib.Path) -> str:
-    """An exact solution: its returns and its pictures."""
+def _repeat(one: RunFolder) -> str:
+    """Settings, environment, versions and commit."""
+    seconds = "" if one.summary is None else f", {one.summary['seconds']:g} s"
+    about = {key: one.about.get(key) for key in ("begun", "commit")}
+    facts = {"Run": about, "Versions": one.about.get("versions"), "Machine": one.about.get("machine")}
+    tables = "".join(markup.facts(title, part) for title, part in facts.items() if isinstance(part, Mapping))
+    settings = {"algorithm": one.about.get("algorithm"), "env": one.env}
+    return (
+        "<section class=run><h3>How to repeat it</h3>"
+        f"<p>{len(one.about['seeds'])} seeds x {one.total_timesteps:,} steps{seconds}</p>"
+        f"<pre><code>{safe(one.about.get('command') or '')}</code></pre><details><summary>Settings and environment"
+        f"</summary><pre>{safe(json.dumps(settings, indent=1))}</pre></details>"
+        f"<details><summary>Versions, machine and commit</summary><div class=facts>{tables}</div></details></section>"
+    )
+
+
+def solution(place: pathlib.Path) -> tuple[str, str]:
+    """An exact solution: its title, and its returns and pictures."""
     path = place / "solution.json"
     found = store.read_json(path)
     store.require(path, found, {"env": str, "order": str, "gamma": object, "returns": dict, "command": str})
     store.require(path, found["returns"], dict.fromkeys(found["returns"], (int, float)))
-    rows = [[name, f"{value:.6g}"] for name, value in found["returns"].items()]
+    rows = tuple((Cell(name), Cell(f"{value:.6g}", float(value))) for name, value in found["returns"].items())
+    table = Table("returns", "Returns", "", ("objective", f"J, gamma {found['gamma']}"), rows)
+    title = f"{found['env']}, solved exactly: {found['order']}"
     parts = [
-        f"<h2>{safe(found['env'])}, solved exactly: {safe(found['order'])}</h2>",
-        _table(["", f"J, gamma {found['gamma']}"], rows),
+        f"<header><h2 class=title>{safe(title)}</h2></header>",
+        page.html(table, {}),
         _image(place / "critical-slack.png", "What a slack on the first objective buys of the second, exactly."),
         _image(place / "map.png", "The optimum."),
-        f"<details><summary>How to repeat it</summary><pre>{safe(found['command'])}</pre></details>",
+        f"<section class=run><h3>How to repeat it</h3><pre><code>{safe(found['command'])}</code></pre></section>",
     ]
-    return "".join(parts)
+    return title, "".join(parts)
 
 
 def _image(path: pathlib.Path, caption: str) -> str:
     if not path.is_file():
         return ""
     address = markup.image(path.suffix.removeprefix("."), path.read_bytes())
-    return f"<figure><img alt='{safe(caption)}' src='{address}'><figcaption>{safe(caption)}</figcaption></figure>"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{safe(each)}</th>" for each in heads)
-    body = "".join("<tr>" + "".join(f"<td class=number>{safe(each)}</td>" for each in row) + "</tr>" for row in rows)
-    return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    shown = f"<img alt='{safe(caption)}' src='{address}'><figcaption>{safe(caption)}</figcaption>"
+    return f"<section><figure class=shot>{shown}</figure></section>"

@@ -1,17 +1,20 @@
 """Trade-offs between objectives: what a slack or a tolerance costs and buys, drawn from plain arrays."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from lexrl.colors import BLUE, FAINT, INK, ORANGE, RED
-from lexrl.report.picture import Picture, drawing, finish, open_box
+from lexrl.report import marks, palette
+from lexrl.report.chart import Chart, Spec
+from lexrl.report.marks import Axis, Frame
+
+EXACT, BOUND, LEARNED = "exact", "bound", "learned: the mean, and each seed"
+STYLES = {EXACT: 0, BOUND: 4, LEARNED: 1}
+BLUE, RED = palette.variable(0), palette.variable(4)
 
 
-def slack_curve(
-    slack: np.ndarray, first: np.ndarray, second: np.ndarray, names: tuple[str, str], title: str
-) -> Picture:
+def slack_curve(slack: np.ndarray, first: np.ndarray, second: np.ndarray, names: tuple[str, str], title: str) -> Chart:
     """What a slack on the first objective buys of the second, from the lexicographic optimum to the other extreme.
 
     Args:
@@ -20,28 +23,27 @@ def slack_curve(
         names: of the two objectives.
         title: above the axes.
     """
-    with drawing(7.2, 4.2) as figure:
-        axes: Any = figure.add_subplot()
-        open_box(axes)
-        axes.set_title(title, fontsize=12, color=INK, loc="left")
-        reach = _x_limit(slack, second)
-        axes.plot([*slack, max(slack[-1], reach) * 1.05 + 1e-12], [*second, second[-1]], color=BLUE, lw=2.2, zorder=2)
-        axes.plot(slack[1:], second[1:], "o", ms=3.5, color=BLUE, zorder=3)
-        axes.plot(slack[0], second[0], "D", ms=9, color=RED, zorder=4, clip_on=False)
-        axes.annotate(
-            f"lexicographic optimum\n{names[0]} {first[0]:.3g}, {names[1]} {_nearly(second[0], second[-1])}",
-            (slack[0], second[0]), (14, 10), textcoords="offset points", color=RED, va="bottom",
-        )  # fmt: skip
-        axes.axhline(second[-1], color=FAINT, lw=1, ls="--", zorder=1)
-        axes.annotate(
-            f"best {names[1]} with no regard to {names[0]}: {second[-1]:.3g}",
-            (1, second[-1]), (-4, -5), xycoords=("axes fraction", "data"), textcoords="offset points",
-            ha="right", va="top", color=INK,
-        )  # fmt: skip
-        axes.set_xlim(-0.02 * reach, reach)
-        axes.set_xlabel(f"slack on {names[0]}: how much worse than its best it may be")
-        axes.set_ylabel(f"best {names[1]} within that slack")
-        return finish(figure)
+    reach = _x_limit(slack, second)
+    end = max(float(slack[-1]), reach) * 1.05 + 1e-12
+    x = Axis(f"slack on {names[0]}: how much worse than its best it may be", (-0.02 * reach, reach))
+    y = Axis(f"best {names[1]} within that slack", marks.fit([second], False))
+    frame = Frame(x, y, (), {})
+    corners = list(zip(slack, second, strict=True))
+    rows = [_row("corner", *each) for each in corners] + [_row("line", *each) for each in [*corners, (end, second[-1])]]
+    best = f"best {names[1]} with no regard to {names[0]}: {second[-1]:.3g}"
+    optimum = ["lexicographic optimum", f"{names[0]} {first[0]:.3g}, {names[1]} {_nearly(second[0], second[-1])}"]
+    start = {"x": x.across(), "y": y.upright()}
+    only = {"transform": [{"filter": "datum.i === 0"}], "encoding": start}
+    words = {"type": "text", "text": optimum, "align": "left", "baseline": "bottom", "dx": 12, "dy": -22, "color": RED}
+    layers = [
+        *marks.levels(frame, [(float(second[-1]), best)]),
+        marks.plain_line(frame, "line", BLUE, 2.2),
+        {"transform": [{"filter": "datum.kind === 'corner' && datum.i > 0"}],
+         "mark": {"type": "point", "filled": True, "size": 20, "color": BLUE, "clip": True}, "encoding": start},
+        only | {"mark": {"type": "point", "filled": True, "shape": "diamond", "size": 140, "color": RED}},
+        only | {"mark": words},
+    ]  # fmt: skip
+    return Chart(marks.panel(title, frame, rows, layers) | {"width": 560, "height": 280})
 
 
 class ToleranceCurve(NamedTuple):
@@ -57,7 +59,7 @@ class ToleranceCurve(NamedTuple):
     """Some tolerances, and what each seed reached there: `[some]`, `[some, seeds]`."""
 
 
-def tolerance_curves(tolerances: np.ndarray, curves: Sequence[ToleranceCurve], gap: float, title: str) -> Picture:
+def tolerance_curves(tolerances: np.ndarray, curves: Sequence[ToleranceCurve], gap: float, title: str) -> Chart:
     """What a tolerance on actions does to each objective, the most important one on top.
 
     Args:
@@ -66,42 +68,39 @@ def tolerance_curves(tolerances: np.ndarray, curves: Sequence[ToleranceCurve], g
         gap: the smallest action gap of objective 1: below it a tolerance does not change the actions it selects.
         title: above the panels.
     """
-    with drawing(7.2, 2.3 * len(curves) + 0.9) as figure:
-        figure.suptitle(title, color=INK, fontsize=12, x=0.01, ha="left")
-        grid: Any = figure.subplots(len(curves), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, curve in zip(grid, curves, strict=True):
-            open_box(axes)
-            axes.set(xscale="log", xlim=(tolerances[0], tolerances[-1]), ylabel=curve.label)
-            axes.axvspan(tolerances[0], gap, color="#F3F3F3", lw=0, zorder=0)
-            axes.axvline(gap, color=FAINT, lw=1, ls="--", zorder=1)
-            _tolerance_lines(axes, tolerances, curve)
-        side, shift = ("right", -6) if gap**2 > tolerances[0] * tolerances[-1] else ("left", 6)  # where there is room
-        grid[0].annotate(
-            f"below the gap of {gap:.2g}\nobjective 1 chooses as without tolerance", (gap, 1), (shift, -4),
-            xycoords=("data", "axes fraction"), textcoords="offset points", ha=side, va="top", color=INK,
-        )  # fmt: skip
-        grid[-1].set_xlabel("tolerance: what an action's value may fall short by, at every state")
-        handles, labels = grid[0].get_legend_handles_labels()
-        if len(labels) > 1:
-            figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), frameon=False)
-        return finish(figure)
+    name = "tolerance: what an action's value may fall short by, at every state"
+    x = Axis(name, (float(tolerances[0]), float(tolerances[-1])), True)
+    panels = [_tolerance_panel(x, tolerances, curve, gap, i == 0) for i, curve in enumerate(curves)]
+    return Chart({"title": {"text": title, "fontSize": 16, "offset": 14}, "vconcat": panels, "spacing": 24})
 
 
-def _tolerance_lines(axes: Any, tolerances: np.ndarray, curve: ToleranceCurve) -> None:
-    shown = curve.exact
-    if curve.bound is not None:
-        axes.set_yscale("log")
-        shown = np.where(shown > 1e-12, shown, np.nan)  # a logarithmic axis has no place for 0
-    axes.plot(tolerances, shown, color=BLUE, lw=2.2, drawstyle="steps-post", zorder=3, label="exact")
-    if curve.bound is not None:
-        axes.plot(tolerances, curve.bound, color=RED, lw=1.4, ls="--", label="bound")
-    if curve.learned is not None:
-        some, values = curve.learned
-        axes.plot(some, values, "o", ms=4, color=ORANGE, alpha=0.3, mew=0, zorder=2, clip_on=False)
-        axes.plot(
-            some, values.mean(axis=1), "o-", ms=5, lw=1.6, color=ORANGE, zorder=4, clip_on=False,
-            label="learned: the mean, and each seed",
-        )  # fmt: skip
+def _tolerance_panel(x: Axis, tolerances: np.ndarray, curve: ToleranceCurve, gap: float, explained: bool) -> Spec:
+    log = curve.bound is not None
+    exactly = np.where(curve.exact > 1e-12, curve.exact, np.nan) if log else curve.exact  # a log axis has no 0
+    bound = np.zeros(0) if curve.bound is None else curve.bound
+    some, values = curve.learned or (np.zeros(0), np.zeros((0, 1)))
+    y = Axis(curve.label, marks.fit([exactly, bound, values], log), log)
+    frame = Frame(x, y, tuple(STYLES), STYLES)
+    lines = {EXACT: (tolerances, exactly), BOUND: (tolerances, bound), LEARNED: (some, values.mean(axis=1))}
+    rows = [_row("line", a, b, label) for label, pair in lines.items() for a, b in zip(*pair, strict=False)]
+    rows += [_row("seed", a, b, LEARNED) for a, row in zip(some, values, strict=True) for b in row]
+    rows = [row for row in rows if row["y"] is not None]
+    stepped = marks.line(frame, "line") | {"transform": [{"filter": f"datum.label === '{EXACT}'"}]}
+    stepped["mark"] = stepped["mark"] | {"interpolate": "step-after"}
+    smooth = marks.line(frame, "line")
+    smooth["transform"] = [{"filter": f"datum.kind === 'line' && datum.label !== '{EXACT}'"}]
+    words = f"below the gap of {gap:.2g} objective 1 chooses as without tolerance" if explained else ""
+    layers = [
+        *marks.events(frame, [(gap, words)]), stepped, smooth, marks.points(frame, "datum.kind === 'seed'", 30, 0.35),
+        marks.points(frame, f"datum.kind === 'line' && datum.label === '{LEARNED}'", 50),
+    ]  # fmt: skip
+    if gap**2 > tolerances[0] * tolerances[-1]:  # where there is room for words
+        layers[1]["mark"] |= {"align": "right", "dx": -4}
+    return marks.panel("", frame, rows, layers) | {"width": 560, "height": 150}
+
+
+def _row(kind: str, x: float, y: float, label: str = "") -> marks.Row:
+    return {"label": label, "kind": kind, "x": marks.number(x), "y": marks.number(y)}
 
 
 def _x_limit(slack: np.ndarray, second: np.ndarray) -> float:

@@ -1,6 +1,7 @@
-"""The verdicts of runs on a page: a grid of seeds and objectives for each run, then sentences."""
+"""The verdicts of runs on a page: one grid of seeds and objectives, to be read first; then sentences."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from lexrl.report import markup
 from lexrl.report.markup import safe
@@ -8,18 +9,33 @@ from lexrl.report.run_folder import RunFolder
 from lexrl.verdict import PHRASES, SYMBOLS, Status, Verdict
 
 
-def block(runs: Sequence[RunFolder]) -> list[str]:
-    """The verdicts of all runs that have one, to be read first; empty if none has."""
-    judged = [(one, verdict) for one in runs if (verdict := one.verdict) is not None]
-    if not judged:
-        return []
-    marks = ", ".join(f"{SYMBOLS[status]} {PHRASES[status]}" for status in SYMBOLS)
-    return [
-        "<section class=verdicts aria-label='Verdicts'><h2>Was the priority kept?</h2>",
-        f"<p class=lead>{marks}; at 95 % for all seeds and objectives of a run together.</p>",
-        *(_of_run(one, verdict) for one, verdict in judged),
-        "</section>",
+class Judged(NamedTuple):
+    """A run with its verdict, and what the page calls it."""
+
+    title: str
+    anchor: str
+    """Of its part of the page; empty if it has none."""
+    verdict: Verdict
+
+
+def judged(runs: Sequence[tuple[str, str, RunFolder]]) -> list[Judged]:
+    """Those of titles, anchors and runs that have a verdict."""
+    return [Judged(title, anchor, found) for title, anchor, one in runs if (found := one.verdict) is not None]
+
+
+def block(runs: Sequence[Judged], heading: str = "h2") -> str:
+    """All verdicts in one grid for each set of seeds; nothing if there is none."""
+    if not runs:
+        return ""
+    marks = ", ".join(f"{_mark(status)} {PHRASES[status]}" for status in SYMBOLS)
+    groups = [
+        [one for one in runs if one.verdict.seeds == seeds] for seeds in dict.fromkeys(r.verdict.seeds for r in runs)
     ]
+    return (
+        f"<section class=verdicts aria-label='Verdicts'><{heading}>Was the priority kept?</{heading}>"
+        f"<p class=caption>{marks}; a row for each objective that has something to keep, a column for each seed; at "
+        f"95 % for all seeds and objectives of a run together.</p>{''.join(map(_grid, groups))}</section>"
+    )
 
 
 def details(one: RunFolder) -> str:
@@ -31,25 +47,33 @@ def details(one: RunFolder) -> str:
         f"<tr><td class=number>{finding.seed}</td><td>{_mark(finding.status)} {safe(finding)}</td></tr>"
         for finding in verdict.findings
     )
-    table = f"<table><thead><tr><th>seed</th><th>finding</th></tr></thead><tbody>{found}</tbody></table>"
+    heads = "<tr><th scope=col>seed</th><th scope=col>finding</th></tr>"
+    table = f"<table><thead>{heads}</thead><tbody>{found}</tbody></table>"
     every = f"<details><summary>Every finding</summary>{markup.scrollable('Findings')}{table}</div></details>"
     return f"<ul class=verdict>{rows}</ul>{every if verdict.findings else ''}"
 
 
-def _of_run(one: RunFolder, verdict: Verdict) -> str:
-    """A row for each objective that has something to keep, a column for each seed."""
-    judged = [name for name in verdict.objectives if any(f.objective == name for f in verdict.findings)]
-    heads = "".join(f"<th scope=col>{seed}</th>" for seed in verdict.seeds)
-    rows = "".join(
-        f"<tr><th scope=row>{safe(name)}</th>{''.join(_cell(verdict, seed, name) for seed in verdict.seeds)}</tr>"
-        for name in judged
+def _grid(runs: Sequence[Judged]) -> str:
+    heads = "".join(f"<th scope=col>{seed}</th>" for seed in runs[0].verdict.seeds)
+    return (
+        f"{markup.scrollable('Verdicts by seed')}<table><thead><tr><th scope=col class=what>seed</th>"
+        f"<th scope=col class=what></th>{heads}<th scope=col class=what></th></tr></thead>"
+        f"<tbody>{''.join(map(_of_run, runs))}</tbody></table></div>"
     )
-    table = (
-        f"{markup.scrollable(f'Verdicts of {one.title}')}<table class=grid>"
-        f"<thead><tr><th scope=col>seed</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+
+
+def _of_run(one: Judged) -> str:
+    """A row for each objective that has something to keep."""
+    verdict = one.verdict
+    names = [name for name in verdict.objectives if any(f.objective == name for f in verdict.findings)] or [""]
+    title = f"<a href='#{safe(one.anchor)}'>{safe(one.title)}</a>" if one.anchor else safe(one.title)
+    head = f"<th scope=rowgroup rowspan={len(names)}>{_mark(verdict.status)} {title}</th>"
+    words = f"<td class=words rowspan={len(names)}>{safe(verdict.sentence)}</td>"
+    return "".join(
+        f"<tr>{head if i == 0 else ''}<th scope=row>{safe(name)}</th>"
+        f"{''.join(_cell(verdict, seed, name) for seed in verdict.seeds)}{words if i == 0 else ''}</tr>"
+        for i, name in enumerate(names)
     )
-    title = f"<a href='#{safe(one.path.name)}'>{safe(one.title)}</a>"
-    return f"<h3>{_mark(verdict.status)} {title}: {safe(verdict.sentence)}</h3>{table if judged else ''}"
 
 
 def _cell(verdict: Verdict, seed: int, objective: str) -> str:
@@ -60,7 +84,7 @@ def _cell(verdict: Verdict, seed: int, objective: str) -> str:
     return f"<td class={status} title='{safe(own[0])}'>{_mark(status)}</td>"
 
 
-def _mark(status: Status | None) -> str:
+def _mark(status: Status | str | None) -> str:
     """The symbol of a status, which is read aloud as its word."""
     if status is None:
         return ""

@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -148,8 +149,11 @@ def prefix_runs(run: Run, num_objectives: int) -> list[Run]:
     return runs
 
 
-def exact_returns(result: Result) -> Exact | None:
-    """What the policies are worth, and the best of each objective given those before it; None if it is not known."""
+def exact_returns(result: Result, seconds: float = float("inf")) -> Exact | None:
+    """What the policies are worth, and the best of each objective given those before it.
+
+    None if it is not known, or not found within so many seconds.
+    """
     run, algorithm = result.run, result.policies[0].algorithm
     if not (isinstance(run.env, HasModel) and isinstance(algorithm, HasProbabilities)):
         return None
@@ -162,8 +166,14 @@ def exact_returns(result: Result) -> Exact | None:
         # With multipliers, tolerances are about the return of the whole policy.
         whole = isinstance(algorithm, HasMultipliers) and len(set(process.gamma)) == 1
         solve = exact.solve_slack if whole else exact.solve
-        prefixes = [Order(order.objectives[: i + 1]) for i in range(len(order.objectives))]
-        solutions = [np.asarray(solve(process, prefix).returns, float) for prefix in prefixes]
+        solutions, deadline = [], time.monotonic() + seconds
+        for i in range(len(order.objectives)):
+            if (left := deadline - time.monotonic()) <= 0:
+                return None
+            prefix, limit = Order(order.objectives[: i + 1]), None if left == float("inf") else left
+            solutions.append(np.asarray(solve(process, prefix, time_limit=limit).returns, float))
+        if time.monotonic() >= deadline:  # the last one may be a policy that was found so far, not the optimum
+            return None
         returns = np.stack([exact.evaluate(process, one, order).returns for one in result.probabilities()])
     except InputError:  # such as a discount of 1, without which there is no optimum over an infinite horizon
         return None

@@ -125,13 +125,12 @@ class Result:
         return rows
 
     def plot(self, title: str | None = None) -> Any:
-        """The learning curves: a notebook shows them, `.save("curves.svg")` writes them, `.figure` is matplotlib's."""
-        from lexrl.report import learning_curves  # matplotlib takes its time to import
+        """The learning curves: a notebook shows them, `.save("curves.svg")` writes them, `.spec` is Vega-Lite's."""
+        from lexrl.report.learning_curves import Learned, draw
 
-        names = [str(objective) for objective in directions(self.run.order)]
-        return learning_curves.draw(
-            self.steps, self.metrics["episode_return"], names, self.run.title if title is None else title
-        )
+        objectives = [str(objective) for objective in directions(self.run.order)]
+        learned = Learned(self.steps, self.metrics, objectives, self.run.order.names, self.run.seeds)
+        return draw(learned, self.run.title if title is None else title)
 
     def __len__(self) -> int:
         """The number of seeds."""

@@ -28,6 +28,8 @@ EVENT_EPISODES = 300
 """Of each policy, where returns are known exactly and only events are counted."""
 SECONDS, SHARE = 10.0, 0.1
 """The verdict at the end of training takes at most ten seconds or a tenth of the training time, whichever is more."""
+SHARE_OF_EXACT = 0.5
+"""Of that time, for the exact optimum of a finite environment; if it takes longer, the rest is for episodes."""
 
 
 class Limits(NamedTuple):
@@ -80,7 +82,10 @@ def verify_result(
     if len(order.objectives) == 1 and not order.limited:
         return None
     started = time.monotonic()
-    exact = None if trained or order.limited else references.exact_returns(result)
+    for_exact = limits.seconds * SHARE_OF_EXACT
+    exact = None if trained or order.limited else references.exact_returns(result, for_exact)
+    spent = time.monotonic() - started
+    limits = limits._replace(seconds=max(limits.seconds - spent, 0.0))
     if exact is not None:
         sample = play(result, [], limits._replace(episodes=min(limits.episodes, EVENT_EPISODES)), watch, across=False)
         findings = _exact_findings(result, exact, sample.scale)
@@ -90,6 +95,8 @@ def verify_result(
         sample = play(result, known, limits, watch, across=not isinstance(result.run.env, PerSeed))
         findings, needed = _sampled_findings(result, sample), _needed(sample)
         about = _about(sample, known)
+        if spent >= for_exact > 0:
+            about = (f"{about[0]} The exact optimum was not found within {for_exact:.3g} s.", about[1])
     judged = sample.played[0]
     shown = symptoms.find(result, findings, sample.played, sample.scale)
     return Verdict(

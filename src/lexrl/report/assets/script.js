@@ -38,139 +38,111 @@ function sortable(table) {
   });
 }
 
-function scale([low, high, start, end, log]) {
-  const f = log ? Math.log10 : v => v, a = f(low), b = f(high);
-  return {at: v => start + (f(v) - a) / (b - a) * (end - start), start, end};
+/* Charts are drawn when the page is made. When a pointer or the keyboard comes to one, Vega draws the same
+   specification again, so that it answers; what is shown are the rows of its data. */
+function rowsOf(columns) {
+  const names = Object.keys(columns);
+  return (columns[names[0]] ?? []).map((_, i) => Object.fromEntries(names.map(name => [name, columns[name][i]])));
 }
 
 function interactive(figure) {
-  const numbers = JSON.parse(figure.querySelector(".numbers").textContent), hidden = new Set();
-  const panels = all(figure, ".panel").map((panel, i) => {
-    const svg = panel.querySelector("svg.chart"), plot = panel.querySelector(".plot");
-    const data = numbers[i], x = scale(data.x), y = scale(data.y);
-    return {svg, plot, data, x, y, cross: svg.querySelector(".cross"), box: null};
-  });
-  const swatches = new Map();
-  let last = null;
-
+  const hidden = new Set(), charts = all(figure, ".panel").map(panel => chart(panel, figure, hidden));
   for (const key of all(figure, ".key")) {
-    const label = key.dataset.l, button = made("button", {type: "button"});
-    swatches.set(label, key.querySelector("svg"));
+    const label = key.dataset.l, button = made("button", {type: "button", title: "Show or hide"});
     button.append(...key.childNodes);
     button.setAttribute("aria-pressed", "true");
-    button.title = "Show or hide";
     key.append(button);
-    const of = () => all(figure, "g.s").filter(group => group.dataset.l === label);
-    const light = on => {
-      figure.classList.toggle("dimmed", on && !hidden.has(label));
-      of().forEach(group => group.classList.toggle("lit", on));
-    };
     button.addEventListener("click", () => {
       hidden[hidden.has(label) ? "delete" : "add"](label);
       button.setAttribute("aria-pressed", String(!hidden.has(label)));
-      of().forEach(group => group.classList.toggle("off", hidden.has(label)));
-      light(button.matches(":hover"));
-      if (last) show(last);
+      charts.forEach(each => each.hide());
     });
-    button.addEventListener("pointerenter", event => event.pointerType === "mouse" && light(true));
-    button.addEventListener("pointerleave", () => light(false));
+  }
+}
+
+function chart(panel, figure, hidden) {
+  const plot = panel.querySelector(".plot");
+  const {spec, columns} = JSON.parse(panel.querySelector(".spec").textContent);
+  const rows = rowsOf(columns), names = spec.usermeta;
+  const readable = rows.filter(row => row.y !== null);
+  const box = panel.appendChild(made("div", {className: "readout", hidden: true}));
+  box.setAttribute("aria-live", "polite");
+  let started = null, view = null, now = null;
+
+  const start = () => started ??= draw();
+  async function draw() {
+    const place = made("div");
+    const config = JSON.parse(document.getElementById("chart-config").textContent);
+    const options = {renderer: "svg", mode: "vega-lite", ast: true, actions: false, defaultStyle: false, config, tooltip};
+    const drawn = await vegaEmbed(place, {...spec, data: {values: rows}}, options);
+    view = drawn.view;
+    plot.replaceChildren(place);
+    await hide();
+    return view;
   }
 
-  const card = (panel, title, rows, at) => {
-    panel.box ??= panel.plot.appendChild(made("div", {className: "readout"}));
+  function tooltip(handler, event, item, value) {
+    show(value ? rows[value.i] : null, event);
+  }
+
+  function show(row, event) {
+    now = row;
+    view?.signal("at", row ? row.i : -1).runAsync();
+    box.hidden = !row;
+    if (!row) return;
+    const title = made("b", {textContent: row.label + (row.seed != null ? `, seed ${row.seed}` : "")});
     const table = made("table");
-    for (const [label, value, interval] of rows) {
-      const row = table.insertRow(), name = row.insertCell();
-      if (swatches.has(label)) name.append(swatches.get(label).cloneNode(true));
-      name.append(label);
-      row.insertCell().append(value);
-      row.insertCell().append(made("small", {textContent: interval}));
-    }
-    panel.box.replaceChildren(made("b", {textContent: title}), table);
-    panel.box.hidden = false;
-    const share = at / 460;
-    panel.box.style.left = share < .5 ? `calc(${share * 100}% + 14px)` : "";
-    panel.box.style.right = share < .5 ? "" : `calc(${100 - share * 100}% + 14px)`;
-  };
-
-  const nearest = (list, want, x) => {
-    let best = -1, gap = Infinity;
-    list.forEach((v, i) => {
-      const d = v == null ? Infinity : Math.abs(x.at(v) - want);
-      if (d < gap) [best, gap] = [i, d];
-    });
-    return best;
-  };
-
-  function curves(panel, share) {
-    const want = panel.x.start + share * (panel.x.end - panel.x.start), rows = [];
-    let shown = null;
-    for (const s of panel.data.s) {
-      if (hidden.has(s.l)) continue;
-      const i = nearest(s.x, want, panel.x);
-      if (i < 0) continue;
-      if (shown === null || Math.abs(panel.x.at(s.x[i]) - want) < Math.abs(panel.x.at(shown) - want)) shown = s.x[i];
-      const interval = s.a && s.a[i] != null ? `[${exact(s.a[i])}, ${exact(s.b[i])}]` : "";
-      rows.push([s.l, exact(s.m[i]), interval, s.m[i] ?? -Infinity]);
-    }
-    if (shown === null) return clear(panel);
-    rows.sort((a, b) => b[3] - a[3]);
-    const at = panel.x.at(shown);
-    panel.cross.setAttribute("d", `M${at} ${panel.y.end}V${panel.y.start}`);
-    card(panel, short(shown), rows, at);
-  }
-
-  function points(panel, px, py) {
-    let best = null, gap = 900;
-    for (const p of [panel.data.c, ...panel.data.p]) {
-      if (hidden.has(p.l)) continue;
-      p.x.forEach((v, i) => {
-        if (v == null || p.m[i] == null) return;
-        const d = (panel.x.at(v) - px) ** 2 + (panel.y.at(p.m[i]) - py) ** 2;
-        if (d < gap) [best, gap] = [[p, i], d];
-      });
-    }
-    if (!best) return clear(panel);
-    const [p, i] = best, x = panel.x.at(p.x[i]), y = panel.y.at(p.m[i]);
-    panel.cross.setAttribute("d", `M${x} ${y}V${panel.y.start}M${x} ${y}H${panel.x.start}`);
-    card(panel, p === panel.data.c ? p.l : `${p.l}, seed ${i + 1}`,
-      [[panel.svg.querySelector(".name").textContent, exact(p.x[i]), ""],
-       [panel.svg.querySelector(".name.up").textContent, exact(p.m[i]), ""]], x);
-  }
-
-  const clear = panel => { panel.cross.setAttribute("d", ""); if (panel.box) panel.box.hidden = true; };
-  const leave = () => { last = null; panels.forEach(clear); };
-  function show(at) {
-    last = at;
-    for (const panel of panels) panel.data.p ? points(panel, at.px, at.py) : curves(panel, at.share);
-  }
-
-  for (const panel of panels) {
-    const moved = event => {
-      const box = panel.svg.getBoundingClientRect();
-      const px = (event.clientX - box.left) / box.width * 460, py = (event.clientY - box.top) / box.height * 300;
-      const share = Math.min(1, Math.max(0, (px - panel.x.start) / (panel.x.end - panel.x.start)));
-      show({share, px, py});
+    const line = (name, value, interval) => {
+      const cells = table.insertRow();
+      cells.insertCell().append(name);
+      cells.insertCell().append(value);
+      cells.insertCell().append(made("small", {textContent: interval}));
     };
-    panel.svg.addEventListener("pointermove", moved);
-    panel.svg.addEventListener("pointerdown", moved);
-    panel.svg.addEventListener("pointerleave", event => event.pointerType === "mouse" && leave());
-    if (panel.data.p) continue;
-    panel.svg.setAttribute("tabindex", "0");
-    panel.svg.setAttribute("aria-label", panel.svg.getAttribute("aria-label") + " Left and right read the values.");
-    panel.plot.setAttribute("aria-live", "polite");
-    panel.svg.addEventListener("blur", leave);
-    panel.svg.addEventListener("keydown", event => {
-      const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-      if (event.key === "Escape") leave();
-      if (!way) return;
-      event.preventDefault();
-      const xs = [...new Set(panel.data.s.flatMap(s => s.x))].filter(v => v != null).sort((a, b) => a - b);
-      const places = xs.map(v => (panel.x.at(v) - panel.x.start) / (panel.x.end - panel.x.start));
-      const now = last ? places.findIndex(v => v >= last.share - 1e-9) : way > 0 ? -1 : places.length;
-      show({share: places[Math.min(places.length - 1, Math.max(0, now + way))], px: 0, py: 0});
-    });
+    const interval = (low, high) => low != null && high != null ? `[${exact(low)}, ${exact(high)}]` : "";
+    line(names.x, short(row.x), interval(row.left, row.right));
+    line(names.y, exact(row.y), interval(row.low, row.high));
+    box.replaceChildren(title, table);
+    const edge = panel.getBoundingClientRect();
+    const at = event ? (event.clientX - edge.left) / edge.width : .5;
+    box.style.left = at < .5 ? `calc(${at * 100}% + 16px)` : "";
+    box.style.right = at < .5 ? "" : `calc(${100 - at * 100}% + 16px)`;
   }
+
+  async function hide() {
+    if (!view && !hidden.size) return;
+    if (!view) return start();
+    await view.signal("hidden", [...hidden]).runAsync();
+    if (now && hidden.has(now.label)) show(null);
+  }
+
+  function move(key) {
+    const shown = readable.filter(row => !hidden.has(row.label));
+    if (!shown.length) return null;
+    if (!now) return shown[0];
+    const along = {ArrowRight: 1, ArrowLeft: -1}[key];
+    const lines = [...new Set(shown.map(row => `${row.kind} ${row.label}`))], name = row => `${row.kind} ${row.label}`;
+    if (along) {
+      const own = shown.filter(row => name(row) === name(now));
+      return own[Math.min(own.length - 1, Math.max(0, own.indexOf(now) + along))];
+    }
+    const next = lines[(lines.indexOf(name(now)) + (key === "ArrowDown" ? 1 : lines.length - 1)) % lines.length];
+    const own = shown.filter(row => name(row) === next);
+    return own.reduce((best, row) => Math.abs(row.x - now.x) < Math.abs(best.x - now.x) ? row : best);
+  }
+
+  plot.tabIndex = 0;
+  plot.setAttribute("aria-label", plot.getAttribute("aria-label") + " Arrow keys read the values.");
+  for (const kind of ["pointerenter", "pointerdown", "focus"]) plot.addEventListener(kind, start);
+  plot.addEventListener("blur", () => show(null));
+  plot.addEventListener("pointerleave", () => show(null));
+  plot.addEventListener("keydown", async event => {
+    if (event.key === "Escape") return show(null);
+    if (!event.key.startsWith("Arrow")) return;
+    event.preventDefault();
+    await start();
+    show(move(event.key));
+  });
+  return {hide};
 }
 
 function enlarging() {

@@ -3,14 +3,12 @@
 import pathlib
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from lexrl.report import axes, markup, palette, panels, svg
-from lexrl.report.axes import Axis
+from lexrl.report import figures, marks, markup, panels
+from lexrl.report.chart import Chart
 from lexrl.report.checked import Checked
+from lexrl.report.marks import Axis
 from lexrl.report.palette import Palette
-from lexrl.report.panels import Panel, Series
-from lexrl.report.picture import Picture
+from lexrl.report.panels import Panel
 
 
 class Curves(NamedTuple):
@@ -23,19 +21,25 @@ class Curves(NamedTuple):
 
 
 def read(part: Checked) -> Curves:
-    found = tuple(
-        Panel(each.text("title", ""), each.text("y", ""), each.get("log", bool, False), panels.read_series(each))
-        for each in part.parts("panels", "panel")
-    )
+    found = tuple(map(_read_panel, part.parts("panels", "panel")))
     return Curves(part.text("name", ""), part.text("title", ""), part.text("caption", ""), part.text("x"), found)
 
 
+def _read_panel(part: Checked) -> Panel:
+    return Panel(
+        part.text("title", ""), part.text("y", ""), part.get("log", bool, False), panels.read_series(part),
+        panels.read_series(part, "seeds"), panels.read_places(part, "events"), panels.read_places(part, "levels"),
+    )  # fmt: skip
+
+
 def write(section: Curves, folder: pathlib.Path) -> dict[str, Any]:
-    written = [
-        panel._asdict() | {"series": [panels.write_series(series) for series in panel.series]}
-        for panel in section.panels
-    ]
-    return section._asdict() | {"panels": written}
+    return section._asdict() | {"panels": list(map(_write_panel, section.panels))}
+
+
+def _write_panel(panel: Panel) -> dict[str, Any]:
+    written = panel._asdict() | {"series": list(map(panels.write_series, panel.series))}
+    written |= {"seeds": list(map(panels.write_series, panel.seeds))}
+    return written | {"events": panels.write_places(panel.events), "levels": panels.write_places(panel.levels)}
 
 
 def labels(section: Curves) -> list[str]:
@@ -43,39 +47,20 @@ def labels(section: Curves) -> list[str]:
 
 
 def html(section: Curves, styles: Palette) -> str:
-    charts = [
-        panels.chart(panel, section.x, axes.fit([series.x for series in panel.series], False), styles, _svg)
-        for panel in section.panels
-    ]
+    known = labels(section)
+    drawn = [panels.on_page(each, _across(section, each), known, styles, panels.lines) for each in section.panels]
     caption = markup.caption(section.name, section.title, section.caption, rows(section))
-    return svg.figure(section.name, charts, labels(section), styles, caption)
+    return figures.figure(section.name, drawn, known, styles, caption)
 
 
-def _svg(series: Series, across: Axis, upright: Axis, number: int) -> str:
-    """The interval as a band, the line, and a marker at its end."""
-    keep = svg.thinned(len(series.x))
-    x, middle = across.at(series.x[keep]), upright.at(series.middle[keep])
-    low, high = upright.bound(series.low[keep]), upright.bound(series.high[keep])
-    known = np.isfinite(middle)
-    end = svg.markers(x[known][-1:], middle[known][-1:], number)
-    return (
-        f"<path class=b d='{svg.band(x, low, high)}'/>"
-        f"<path class=m{svg.dashes(number)} d='{svg.line(x, middle)}'/><path class=end d='{end}'/>"
-    )
+def _across(section: Curves, panel: Panel) -> Axis:
+    return Axis(section.x, marks.fit([series.x for series in (*panel.series, *panel.seeds)], False))
 
 
-def figure(section: Curves, styles: Palette) -> Picture:
-    from lexrl.report import canvas  # matplotlib takes its time to import
-
-    def plot(axes: Any, series: Series, number: int, log: bool) -> Any:
-        values = (series.middle, series.low, series.high)
-        middle, low, high = map(canvas.positive, values) if log else values
-        axes.fill_between(series.x, low, high, color=palette.LIGHT[palette.color(number)], alpha=0.15, lw=0)
-        known = np.flatnonzero(np.isfinite(middle))
-        every = [int(known[-1])] if known.size else []
-        return axes.plot(series.x, middle, lw=1.8, markevery=every, clip_on=False, **canvas.style(number))[0]
-
-    return canvas.panels(section.title, section.x, section.panels, styles, plot, log_x=False)
+def figure(section: Curves, styles: Palette) -> Chart:
+    known = labels(section)
+    drawn = [panels.spec(each, _across(section, each), known, styles, panels.lines) for each in section.panels]
+    return Chart(marks.together(section.title, drawn))
 
 
 def rows(section: Curves) -> list[list[Any]]:

@@ -1,21 +1,27 @@
 """The exact trade-off between two objectives as a curve, and what each seed reached as points."""
 
 import pathlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexrl.colors import INK
-from lexrl.report import axes, markup, svg
+from lexrl.report import figures, marks, markup
+from lexrl.report.chart import INK, Chart, Spec
 from lexrl.report.checked import Checked, as_json
+from lexrl.report.marks import Axis, Frame
 from lexrl.report.palette import Palette
-from lexrl.report.picture import Picture, drawing, finish
 
 
 class Points(NamedTuple):
     label: str
     x: np.ndarray
     y: np.ndarray
+    seeds: tuple[int, ...] = ()
+    """Of each point; empty: they are counted from 0."""
+
+    def numbers(self) -> Sequence[int]:
+        return self.seeds or range(len(self.x))
 
     def median(self) -> tuple[float, float] | None:
         known = np.isfinite(self.x) & np.isfinite(self.y)
@@ -35,26 +41,30 @@ class Front(NamedTuple):
 
 
 def read(part: Checked) -> Front:
-    curve = _read_points(part.part("curve"))
-    points = tuple(map(_read_points, part.parts("points", "point")))
+    curve = read_points(part.part("curve"))
+    points = tuple(map(read_points, part.parts("points", "point")))
     heading = part.text("name", ""), part.text("title", ""), part.text("caption", "")
     return Front(*heading, part.text("x"), part.text("y"), curve, points)
 
 
-def _read_points(part: Checked) -> Points:
+def read_points(part: Checked) -> Points:
     x, y = part.numbers("x"), part.numbers("y")
     if len(x) != len(y):
         raise part.error(f"has {len(x)} numbers in 'x' and {len(y)} in 'y'")
-    return Points(part.text("label"), x, y)
+    seeds = tuple(int(seed) for seed in part.numbers("seeds")) if part.content.get("seeds") else ()
+    if len(seeds) not in (0, len(x)):
+        raise part.error(f"has {len(seeds)} numbers in 'seeds' where {len(x)} are needed")
+    return Points(part.text("label"), x, y, seeds)
 
 
 def write(section: Front, folder: pathlib.Path) -> dict[str, Any]:
-    points = list(map(_write_points, section.points))
-    return section._asdict() | {"curve": _write_points(section.curve), "points": points}
+    points = list(map(write_points, section.points))
+    return section._asdict() | {"curve": write_points(section.curve), "points": points}
 
 
-def _write_points(points: Points) -> dict[str, Any]:
-    return {"label": points.label, "x": as_json(points.x), "y": as_json(points.y)}
+def write_points(points: Points) -> dict[str, Any]:
+    written: dict[str, Any] = {"label": points.label, "x": as_json(points.x), "y": as_json(points.y)}
+    return written | ({"seeds": list(points.seeds)} if points.seeds else {})
 
 
 def labels(section: Front) -> list[str]:
@@ -63,57 +73,46 @@ def labels(section: Front) -> list[str]:
 
 def html(section: Front, styles: Palette) -> str:
     caption = markup.caption(section.name, section.title, section.caption, rows(section))
-    legend = [section.curve.label, *labels(section)]
-    return svg.figure(section.name, [_chart(section, styles)], legend, styles, caption)
+    medians = ", ".join(f"{each.label} at {_pair(each.median())}" for each in section.points)
+    words = f"{section.y} against {section.x}: {section.curve.label}, and the medians: {medians}."
+    panel = figures.Panel(_spec(section, styles, ""), words)
+    return figures.figure(section.name, [panel], [section.curve.label, *labels(section)], styles, caption)
 
 
-def _chart(section: Front, styles: Palette) -> svg.Chart:
+def _spec(section: Front, styles: Palette, title: str) -> Spec:
     """Seeds as small markers, their median as a large one."""
     everything = (section.curve, *section.points)
-    across = axes.fit([each.x for each in everything], False)
-    upright = axes.fit([each.y for each in everything], False)
-    across, upright = axes.place(across, upright)
-    curve = svg.line(across.at(section.curve.x), upright.at(section.curve.y))
-    drawn = [f"<g class='s exact' data-l='{markup.safe(section.curve.label)}'><path class=m d='{curve}'/></g>"]
-    for points in section.points:
-        number, median = styles[points.label], points.median()
-        small = svg.markers(across.at(points.x), upright.at(points.y), number, 0.6)
-        large = svg.markers(across.at([median[0]]), upright.at([median[1]]), number, 1.35) if median else ""
-        inside = f"<path class=seed d='{small}'/><path class=big d='{large}'/>"
-        drawn.append(svg.group(points.label, number, inside))
-    medians = ", ".join(f"{each.label} at {_pair(each.median())}" for each in section.points)
-    label = f"{section.y} against {section.x}: {section.curve.label}, and the medians: {medians}."
-    data = {"x": across.as_json(), "y": upright.as_json(), "p": [_data(each) for each in section.points],
-            "c": _data(section.curve)}  # fmt: skip
-    return svg.Chart(svg.chart(label, axes.draw(across, upright, section.x, section.y) + "".join(drawn)), data)
+    across = Axis(section.x, marks.fit([each.x for each in everything], False))
+    upright = Axis(section.y, marks.fit([each.y for each in everything], False))
+    frame = Frame(across, upright, tuple(labels(section)), styles)
+    curve = [_row(section.curve.label, "curve", *pair) for pair in zip(section.curve.x, section.curve.y, strict=True)]
+    found = [[row for row in curve if None not in (row["x"], row["y"])], *map(seed_rows, section.points)]
+    found += [[_row(points.label, "median", *median)] for points in section.points if (median := points.median())]
+    layers = [
+        marks.plain_line(frame, "curve", INK, 2.4),
+        marks.points(frame, "datum.kind === 'seed'", 30, 0.45),
+        marks.points(frame, "datum.kind === 'median'", 130),
+    ]
+    return marks.panel(title, frame, [row for rows in found for row in rows], layers)
 
 
-def _data(points: Points) -> dict[str, Any]:
-    """For the page's script."""
-    return {"l": points.label, "x": as_json(points.x, 4), "m": as_json(points.y, 4)}
+def seed_rows(points: Points) -> list[marks.Row]:
+    """A row for each seed that has a place."""
+    found = zip(points.numbers(), points.x, points.y, strict=True)
+    rows = [_row(points.label, "seed", x, y) | {"seed": seed} for seed, x, y in found]
+    return [row for row in rows if None not in (row["x"], row["y"])]
+
+
+def _row(label: str, kind: str, x: float, y: float) -> marks.Row:
+    return {"label": label, "kind": kind, "x": marks.number(x), "y": marks.number(y)}
 
 
 def _pair(median: tuple[float, float] | None) -> str:
     return "no place" if median is None else f"{median[0]:.3g}, {median[1]:.3g}"
 
 
-def figure(section: Front, styles: Palette) -> Picture:
-    from lexrl.report import canvas  # matplotlib takes its time to import
-
-    with drawing(7.2, 4.8) as figure:
-        axes: Any = figure.add_subplot()
-        canvas.plain(axes)
-        axes.set_title(section.title, fontsize=13, color=INK, loc="left")
-        axes.set(xlabel=section.x, ylabel=section.y)
-        axes.plot(section.curve.x, section.curve.y, color=INK, lw=2, label=canvas.literal(section.curve.label))
-        for points in section.points:
-            style = canvas.style(styles[points.label]) | {"ls": "none"}
-            axes.plot(points.x, points.y, alpha=0.35, **style | {"ms": 5})
-            x, y = points.median() or (np.nan, np.nan)
-            axes.plot([x], [y], label=canvas.literal(points.label), **style | {"ms": 10})
-        canvas.short_ticks(axes)
-        figure.legend(loc="outside right upper", frameon=False, fontsize=10)
-        return finish(figure)
+def figure(section: Front, styles: Palette) -> Chart:
+    return Chart(_spec(section, styles, section.title))
 
 
 def rows(section: Front) -> list[list[Any]]:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexrl.colors import INK, mix
-from lexrl.report import markup, palette, svg
+from lexrl.colors import mix
+from lexrl.report import markup, palette
+from lexrl.report.chart import INK, Chart
 from lexrl.report.checked import Checked, as_json
 from lexrl.report.palette import Palette
-from lexrl.report.picture import Picture, drawing, finish
 
 
 class Ranking(NamedTuple):
@@ -61,13 +61,13 @@ def html(section: Ranking, styles: Palette) -> str:
     """The classes as steps, and the matrix of probabilities as a table with shades."""
     steps = "".join(
         "<li><span class=class>"
-        + "".join(f"<span class=who>{svg.swatch(label, styles)}{markup.safe(label)}</span>" for label in group)
+        + "".join(f"<span class=who>{palette.swatch(label, styles)}{markup.safe(label)}</span>" for label in group)
         + f"</span>{' <small>undecided among these</small>' if len(group) > 1 else ''}"
         for group in section.classes
     )
     heads = "".join(f"<th scope=col><span>{markup.safe(label)}</span></th>" for label in section.labels)
     body = "".join(
-        f"<tr><th scope=row>{svg.swatch(label, styles)}{markup.safe(label)}</th>"
+        f"<tr><th scope=row>{palette.swatch(label, styles)}{markup.safe(label)}</th>"
         + "".join(_probability(section, i, j) for j in range(len(section.labels)))
         + "</tr>"
         for i, label in enumerate(section.labels)
@@ -90,28 +90,37 @@ def _probability(section: Ranking, i: int, j: int) -> str:
     return f"<td class={'over' if lead >= 0 else 'under'} style='--p:{round(abs(lead) * 45)}%'>{value:.2f}</td>"
 
 
-def figure(section: Ranking, styles: Palette) -> Picture:
+def figure(section: Ranking, styles: Palette) -> Chart:
     """The matrix in shades, with the classes as the title."""
-    from lexrl.report import canvas  # matplotlib takes its time to import
-
-    count = len(section.labels)
-    with drawing(0.72 * count + 2.6, 0.5 * count + 2.2) as figure:
-        axes: Any = figure.add_subplot()
-        order = "  >  ".join(", ".join(map(canvas.literal, group)) for group in section.classes)
-        axes.set_title(f"{section.title}\n{order}", fontsize=11, color=INK, loc="left", wrap=True)
-        for i, j in np.argwhere(np.isfinite(section.matrix) & ~np.eye(count, dtype=bool)).tolist():
-            lead = float(np.clip(section.lead(i, j), -1, 1))
-            color = mix(palette.LIGHT[0 if lead >= 0 else 1], 0.45 * abs(lead))
-            axes.fill_between([j - 0.5, j + 0.5], i - 0.5, i + 0.5, color=color, lw=0)
-            axes.text(j, i, f"{section.matrix[i, j]:.2f}", ha="center", va="center", color=INK, fontsize=9)
-        axes.set(xlim=(-0.5, count - 0.5), ylim=(count - 0.5, -0.5))
-        names = list(map(canvas.literal, section.labels))
-        axes.set_xticks(range(count), names, rotation=35, ha="right", rotation_mode="anchor")
-        axes.set_yticks(range(count), names)
-        axes.tick_params(length=0, colors=INK)
-        axes.spines[:].set_visible(False)
-        axes.set_xlabel("probability that the row is better than the column")
-        return finish(figure)
+    count, names = len(section.labels), list(section.labels)
+    rows = [
+        {"row": names[i], "column": names[j], "text": f"{section.matrix[i, j]:.2f}",
+         "lead": float(np.clip(section.lead(i, j), -1, 1))}
+        for i, j in np.argwhere(np.isfinite(section.matrix) & ~np.eye(count, dtype=bool)).tolist()
+    ]  # fmt: skip
+    order = "  >  ".join(", ".join(group) for group in section.classes)
+    axis = {"title": None, "domain": False, "ticks": False, "labelExpr": "datum.label", "labelLimit": 300}
+    places: dict[str, Any] = {
+        "x": {"field": "column", "type": "nominal", "sort": names, "scale": {"domain": names},
+              "axis": axis | {"orient": "top", "labelAngle": -35}},
+        "y": {"field": "row", "type": "nominal", "sort": names, "scale": {"domain": names}, "axis": axis},
+    }  # fmt: skip
+    shade = {"type": "linear", "domain": [-1, 0, 1], "range": [mix(palette.LIGHT[1], 0.45), "#ffffff",
+             mix(palette.LIGHT[0], 0.45)]}  # fmt: skip
+    color = {"field": "lead", "type": "quantitative", "scale": shade, "legend": None}
+    return Chart(
+        {
+            "title": {"text": section.title, "subtitle": [order, "probability that the row is better than the column"]},
+            "width": {"step": 46},
+            "height": {"step": 30},
+            "data": {"values": rows},
+            "encoding": places,
+            "layer": [
+                {"mark": "rect", "encoding": {"color": color}},
+                {"mark": {"type": "text", "color": INK}, "encoding": {"text": {"field": "text", "type": "nominal"}}},
+            ],
+        }
+    )
 
 
 def rows(section: Ranking) -> list[list[Any]]:

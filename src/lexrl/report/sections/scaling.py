@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexrl.report import axes, markup, panels, svg
-from lexrl.report.axes import Axis
+from lexrl.report import figures, marks, markup, palette, panels
+from lexrl.report.chart import Chart, Spec
 from lexrl.report.checked import Checked
+from lexrl.report.marks import Axis, Frame
 from lexrl.report.palette import Palette
-from lexrl.report.panels import Panel, Series
-from lexrl.report.picture import Picture
+from lexrl.report.panels import Panel
 from lexrl.report.stats import Interval
 
 
@@ -45,31 +45,37 @@ def labels(section: Scaling) -> list[str]:
 
 
 def html(section: Scaling, styles: Palette) -> str:
-    charts = [
-        panels.chart(panel, section.x, _across(panel), styles, _svg)._replace(below=_exponents(panel, styles))
-        for panel in section.panels
+    known = labels(section)
+    drawn = [
+        panels.on_page(each, _across(section, each), known, styles, _layers)._replace(below=_exponents(each, styles))
+        for each in section.panels
     ]
     caption = markup.caption(section.name, section.title, section.caption, rows(section))
-    return svg.figure(section.name, charts, labels(section), styles, caption)
+    return figures.figure(section.name, drawn, known, styles, caption)
 
 
-def _across(panel: Panel) -> Axis:
+def _across(section: Scaling, panel: Panel) -> Axis:
     """The x axis, with ticks at the sizes that were measured if there are few of them."""
     values = [series.x for series in panel.series]
-    across = axes.fit(values, True)
-    places = np.unique(axes.drawable(values, True))
-    return across._replace(ticks=tuple(places.tolist())) if 2 <= len(places) <= 9 else across
+    places = np.unique(marks.drawable(values, True))
+    ticks = tuple(places.tolist()) if 2 <= len(places) <= 9 else ()
+    return Axis(section.x, marks.fit(values, True), True, ticks)
 
 
-def _svg(series: Series, across: Axis, upright: Axis, number: int) -> str:
-    x, middle = across.at(series.x), upright.at(series.middle)
-    low, high = upright.bound(series.low), upright.bound(series.high)
-    line = (x, middle) if series.fit is None else (across.at(series.fit[0]), upright.at(series.fit[1]))
-    return (
-        f"<path class=bar d='{svg.bars(x, low, high)}'/>"
-        f"<path class='m thin'{svg.dashes(number)} d='{svg.line(*line)}'/>"
-        f"<path class=end d='{svg.markers(x, middle, number)}'/>"
-    )
+def _layers(frame: Frame, panel: Panel) -> list[Spec]:
+    """Points with their intervals, and the fitted line, or without one a line through the points."""
+    fitted = any(series.fit is not None for series in panel.series)
+    return [
+        *marks.whiskers(frame, "line"),
+        marks.line(frame, "fit" if fitted else "line", 1.6),
+        marks.points(frame, "datum.kind === 'line'", 60),
+    ]
+
+
+def figure(section: Scaling, styles: Palette) -> Chart:
+    known = labels(section)
+    drawn = [panels.spec(each, _across(section, each), known, styles, _layers) for each in section.panels]
+    return Chart(marks.together(section.title, drawn))
 
 
 def _exponents(panel: Panel, styles: Palette) -> str:
@@ -78,7 +84,7 @@ def _exponents(panel: Panel, styles: Palette) -> str:
     if not fitted:
         return ""
     body = "".join(
-        f"<tr><th scope=row>{svg.swatch(label, styles)}{markup.safe(label)}</th>"
+        f"<tr><th scope=row>{palette.swatch(label, styles)}{markup.safe(label)}</th>"
         f"{markup.cell(str(Interval(*exponent)), exponent[0])}</tr>"
         for label, exponent in fitted
     )
@@ -87,23 +93,6 @@ def _exponents(panel: Panel, styles: Palette) -> str:
         f"{markup.scrollable(f'Exponents, {panel.title}')}<table class='sortable small'><thead><tr>{heads}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
-
-
-def figure(section: Scaling, styles: Palette) -> Picture:
-    from lexrl.report import canvas  # matplotlib takes its time to import
-
-    def plot(axes: Any, series: Series, number: int, log: bool) -> Any:
-        style = canvas.style(number)
-        middle = canvas.positive(series.middle)
-        whiskers = np.abs(np.stack([series.middle - series.low, series.high - series.middle]))
-        whiskers = np.where(np.isfinite(whiskers), whiskers, 0)
-        axes.errorbar(series.x, middle, whiskers, fmt="none", ecolor=style["color"], elinewidth=1.4, alpha=0.7)
-        axes.plot(series.x, middle, **style | {"ls": "none"})
-        line = (series.x, middle) if series.fit is None else series.fit
-        axes.plot(*line, lw=1.5, **style | {"marker": None})
-        return axes.plot([], [], lw=1.5, **style)[0]
-
-    return canvas.panels(section.title, section.x, section.panels, styles, plot, log_x=True)
 
 
 def rows(section: Scaling) -> list[list[Any]]:

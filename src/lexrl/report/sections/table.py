@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from lexrl.report import markup, svg
+from lexrl.report import markup, palette
 from lexrl.report.checked import Checked
 from lexrl.report.palette import Palette
 from lexrl.report.stats import format_value
@@ -83,7 +83,7 @@ def html(section: Table, styles: Palette) -> str:
 def _cell(cell: Cell, first: bool, numeric: bool, styles: Palette) -> str:
     if not first or numeric:
         return markup.cell(cell.text, cell.value, numeric)
-    swatch = svg.swatch(cell.text, styles) if cell.text in styles else ""
+    swatch = palette.swatch(cell.text, styles) if cell.text in styles else ""
     return f"<th scope=row{markup.sort_value(cell.value)}>{swatch}{markup.rich(cell.text)}</th>"
 
 
