@@ -67,6 +67,8 @@ class Run:
     """Programs that logs are written for: tensorboard, wandb."""
     command: str = ""
     """The command line that started it."""
+    measure: str = ""
+    """What adds more numbers to its summary, by its name in `catalog.MEASURES`."""
 
     def population(self) -> Population:
         """The seeds, laid out over the devices."""
