@@ -146,5 +146,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     assert "lexrl train random" in page
     cli.main(words)
     assert "Confirmed by fresh seeds" in capsys.readouterr().out
+    cli.main([*words, "--over", "num_envs=1,2", "seeds=2", "--json"])  # also there, as if it were varied
+    assert json.loads(capsys.readouterr().out)["best"] == content["best"]
     cli.main(["resume", content["folder"], "--json"])
     assert json.loads(capsys.readouterr().out)["best"] == content["best"]

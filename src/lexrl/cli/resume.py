@@ -19,8 +19,7 @@ from lexrl.runs import record
 
 @dataclasses.dataclass(frozen=True)
 class Resume:
-    """Continue a run that was stopped, or all runs in a folder, or a sweep; they end with the same numbers as if they
-    had not been stopped."""
+    """Continue a run, a sweep or all runs in a folder; they end with the numbers of runs that were not stopped."""
 
     run: tyro.conf.Positional[pathlib.Path]
     """The folder of a run, of a sweep, or of several runs."""

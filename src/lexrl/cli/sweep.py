@@ -32,8 +32,7 @@ class Sweep(Generic[AlgorithmSettings, EnvSettings]):
     algorithm: AlgorithmSettings
     env: EnvSettings
     over: tuple[str, ...] = ()
-    """What is varied: learning_rate=1e-4..1e-2:log:8 are eight values, ent_coef=0,0.01 are two; without a number of
-    values, as in 1e-4..1e-2:log, they are drawn."""
+    """What is varied: learning_rate=1e-4..1e-2:log:8, ent_coef=0,0.01; without the 8, values are drawn in the range."""
     order: Order = ""
     """Objectives by importance, as in "min cost > max reward"."""
     preset: Settings = "tuned"
@@ -43,8 +42,7 @@ class Sweep(Generic[AlgorithmSettings, EnvSettings]):
     trials: int = 32
     """How many combinations are drawn or proposed."""
     rounds: int = 1
-    """With several, all begin with short runs, and what is not decidedly worse is trained twice as long in the next
-    round."""
+    """Rounds of successive halving: each trains twice as long, without what is decidedly worse."""
     seeds: int = 5
     """How many agents with each combination of values."""
     confirm: int = 10
@@ -81,14 +79,15 @@ def main(argv: list[str]) -> None:
     kind = tyro.conf.OmitArgPrefixes[Sweep[type(target.algorithm), env]]
     args: Any = parse(kind, rest, f"lexrl sweep {target.name} {target.env_id}", str(Sweep.__doc__), start)
     name = f"sweep-{target.name}-{target.env_id.replace('/', '-').replace(':', '-')}"
+    over, seeds = _over(args.over, args.seeds)
     folder = args.out or pathlib.Path("runs") / name
     with interruptible(f"lexrl resume {shlex.quote(str(folder))}"):
         found = sweep(
-            args.algorithm, target.env_id, args.order or None, over=_over(args.over), out=folder,
-            search=args.search, trials=args.trials, rounds=args.rounds, seeds=args.seeds, confirm=args.confirm,
+            args.algorithm, target.env_id, args.order or None, over=over, out=folder,
+            search=args.search, trials=args.trials, rounds=args.rounds, seeds=seeds, confirm=args.confirm,
             total_timesteps=args.total_timesteps, engine=Engine(args.engine, args.workers, args.address),
             env_kwargs=settings_of(args.env), num_log_points=args.num_log_points, eval_episodes=args.eval_episodes,
-            name=target.name, preset=target.preset, command=shlex.join(["lexrl", "sweep", *argv]),
+            name=target.name, command=shlex.join(["lexrl", "sweep", *argv]),
             console=error_console if args.json else console,
         )  # fmt: skip
     content = sweep_files.write(found, argv)
@@ -98,13 +97,17 @@ def main(argv: list[str]) -> None:
         _show(found, content)
 
 
-def _over(texts: tuple[str, ...]) -> dict[str, Any]:
-    """What is varied, from text."""
+def _over(texts: tuple[str, ...], seeds: int) -> tuple[dict[str, Any], int]:
+    """What is varied, from text; and the number of seeds, which may be written there, too: `seeds=10`."""
     pairs = [values.parse(text) for text in texts]
     twice = [name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i])]
     if twice:
         raise InputError(f"{twice[0]} is varied twice; give all its values at once.")
-    return dict(pairs)
+    found: dict[str, Any] = dict(pairs)
+    given = found.pop("seeds", [str(seeds)])
+    if isinstance(given, values.Range) or len(given) > 1 or not given[0].isdecimal():
+        raise InputError("seeds is how many agents each combination has, as in seeds=10, and is not varied.")
+    return found, int(given[0])
 
 
 def _show(found: Found, content: dict[str, Any]) -> None:

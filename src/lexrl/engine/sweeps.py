@@ -19,7 +19,8 @@ import numpy as np
 from rich.console import Console
 
 from lexrl import locks, store
-from lexrl.engine import halving, search, values
+from lexrl.engine import halving, values
+from lexrl.engine import search as searches
 from lexrl.engine.engines import Engine
 from lexrl.engine.values import Over
 from lexrl.errors import InputError, as_path, require_whole
@@ -70,7 +71,7 @@ def sweep(
     *,
     over: Over,
     out: str | pathlib.Path,
-    search: search.Kind = "grid",
+    search: str = "grid",
     trials: int = 32,
     rounds: int = 1,
     seeds: int = 5,
@@ -98,7 +99,7 @@ def sweep(
         engine: where the runs are executed; by default here.
         console: shows a table of the runs while they are executed.
     """
-    require_whole(2, seeds=seeds, confirm=confirm)
+    require_whole(2, values.MAX_VALUES, seeds=seeds, confirm=confirm)
     folder = as_path(out)
     base = plan(algorithm, env, order, 1, total_timesteps, **settings)
     steps = halving.lengths(base.total_timesteps, rounds)
@@ -107,10 +108,11 @@ def sweep(
                  for name, given in _required(over).items()},
         "title": base.title, "search": search, "trials": trials, "rounds": rounds, "seeds": seeds, "confirm": confirm,
     }  # fmt: skip
+    proposals = _make_search(search, over, trials, folder, base)
     _begin(folder, about, base.command)
     with locks.hold(folder):
         looking = _Looking(base, folder, seeds, engine or Engine(), console, steps)
-        rows = looking.all_rows(_make_search(search, over, trials, folder, base))
+        rows = looking.all_rows(proposals)
         return _confirmed(rows, looking, confirm)
 
 
@@ -119,8 +121,8 @@ def _required(over: Over) -> Over:
     return over
 
 
-def _make_search(kind: str, over: Over, trials: int, folder: pathlib.Path, base: Run) -> search.Search:
-    return search.make(kind, over, trials, folder, [objective.sign for objective in base.order.objectives])
+def _make_search(kind: str, over: Over, trials: int, folder: pathlib.Path, base: Run) -> searches.Search:
+    return searches.make(kind, over, trials, folder, [objective.sign for objective in base.order.objectives])
 
 
 def _confirmed(rows: tuple[Row, ...], looking: "_Looking", confirm: int) -> Sweep:
@@ -146,8 +148,11 @@ def _begin(folder: pathlib.Path, about: dict[str, Any], command: str) -> None:
     """Write what is varied; an error if the folder has another sweep."""
     if (folder / FILE).is_file():
         found = store.read_json(folder / FILE)
-        if {key: found.get(key) for key in about} != about:
+        if {key: found.get(key) for key in about} == about:
+            return
+        if (folder / ROUNDS).exists():
             raise InputError(f"The folder {str(folder)!r} holds another sweep; give another folder.")
+        store.write_json(folder / FILE, about | {"command": command})  # nothing was trained: its values were refused
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"The folder {str(folder)!r} is in use; give another one.")
     else:
@@ -178,7 +183,7 @@ class _Looking:
         one: Any = self.base.algorithm
         return fit(values.changed(one, settings), self.base.order, steps)
 
-    def all_rows(self, proposals: search.Search) -> tuple[Row, ...]:
+    def all_rows(self, proposals: searches.Search) -> tuple[Row, ...]:
         """Every combination that is tried, with its probability of being the best."""
         rows: list[Row] = []
         for number, batch in enumerate(proposals.batches()):
