@@ -30,7 +30,7 @@ class HazardGrid(gymnasium.Env[np.ndarray, int]):
         self.cells = np.array([list(row) for row in MAP])
         self.place = np.zeros(2, int)
         self.observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
-        self.action_space = gymnasium.spaces.Discrete(len(MOVES))
+        self.action_space: Any = gymnasium.spaces.Discrete(len(MOVES))
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
@@ -40,7 +40,7 @@ class HazardGrid(gymnasium.Env[np.ndarray, int]):
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         move = self.np_random.integers(len(MOVES)) if self.np_random.random() < self.slip else action
         self.place = np.clip(self.place + MOVES[move], 0, np.array(self.cells.shape) - 1)
-        cell = self.cells[tuple(self.place)]
+        cell = str(self.cells[tuple(self.place)])
         signals = {"hazard": float(cell == "#"), "goal": self.unit * float(cell == "G"), "time": 1.0}
         return self._obs(), signals["goal"], cell in "#G", False, {"signals": signals}
 

@@ -183,3 +183,9 @@ EXPERIMENTS = table(
     Entry("pb-settings", f"{_X}.pb_settings", "Settings of PB-LRL: simultaneous or sequential, first or second order"),
     Entry("policies", f"{_X}.policies", "Policies: what was learned, in pictures"),
 )
+
+MEASURES = table(
+    Entry("discounted-returns", f"{_X}.safety:discounted_returns", "Discounted returns of greedy policies"),
+    Entry("distance-to-optimum", f"{_X}.scaling:distance_to_optimum", "Distance to the exact optimum"),
+)
+"""Functions that add numbers to the summary of a finished run, from its result."""

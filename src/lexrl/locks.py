@@ -1,13 +1,18 @@
 """One process at a time in a run's folder: a lock of the operating system, or a lease where the file system has none.
 
     folder/lock     who holds it: user, host, process, since when, and a random token
+    folder/attempt  the number of the attempt at a run whose workers may be lost; no other one may work in the folder
 
 The operating system drops its lock when the process ends, however it ends, so a lock file that a killed process left is
 simply taken over. A lease is kept by touching the file; one that was not touched for a minute, or whose process is
 known to be dead, is taken over, and its former holder must not write any more (`require`).
+
+Whoever sends a run to another machine cannot know that a worker is dead, only that it does not answer. So it numbers
+its attempts (`new_attempt`): a later one takes the lease over at once, and an earlier one that comes back is refused.
 """
 
 import contextlib
+import contextvars
 import datetime
 import errno
 import getpass
@@ -27,7 +32,7 @@ try:
 except ImportError:  # Windows: leases only
     fcntl = None
 
-FILE = "lock"
+FILE, ATTEMPT = "lock", "attempt"
 LEASE, BEAT = 60.0, 10.0
 """Seconds until a lease has lapsed, and between the touches that keep it."""
 HELD_ELSEWHERE = (errno.EACCES, errno.EAGAIN)
@@ -47,6 +52,8 @@ class Holder(NamedTuple):
     since: str
     token: str
     lease: bool
+    attempt: int = 0
+    """Of numbered attempts, which one; 0: they are not numbered."""
 
     def __str__(self) -> str:
         return f"{self.user} on {self.host}, process {self.pid}, since {self.since}"
@@ -57,6 +64,42 @@ _held: dict[tuple[int, int], Holder] = {}
 is lost when its owner opens and closes the file once more."""
 
 
+_attempt = contextvars.ContextVar("attempt", default=0)
+
+
+@contextlib.contextmanager
+def as_attempt(number: int) -> Iterator[None]:
+    """Inside, folders are held by this attempt: with a lease, which later attempts take over."""
+    before = _attempt.set(number)
+    try:
+        yield
+    finally:
+        _attempt.reset(before)
+
+
+def new_attempt(folder: pathlib.Path) -> int:
+    """Begin another attempt at the run in a folder: those before may not write from now on."""
+    number = read_attempt(folder) + 1
+    own = folder / f".{ATTEMPT}.{secrets.token_hex(8)}"
+    own.write_text(f"{number}\n")
+    own.replace(folder / ATTEMPT)
+    return number
+
+
+def read_attempt(folder: pathlib.Path) -> int:
+    """The number of the latest attempt; 0 if there is none."""
+    try:
+        return int((folder / ATTEMPT).read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def end_attempt(folder: pathlib.Path, number: int) -> None:
+    """An attempt is over: if it is still at work, it may not write. A later one of somebody else goes on."""
+    if read_attempt(folder) == number:
+        (folder / ATTEMPT).unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def hold(folder: pathlib.Path) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is not there; an error says who has it."""
@@ -64,9 +107,13 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
     key, path = _key(folder), folder / FILE
     if key in _held:
         raise _in_use(folder, _held[key])
-    holder = Holder(_user(), socket.gethostname(), os.getpid(), _now(), secrets.token_hex(8), False)
+    attempt = _attempt.get()
+    holder = Holder(_user(), socket.gethostname(), os.getpid(), _now(), secrets.token_hex(8), False, attempt)
     with contextlib.ExitStack() as stack:
-        if not _lock(folder, holder, stack):
+        if attempt:
+            _require_latest(folder, holder)
+            _require_unlocked(folder)
+        if attempt or not _lock(folder, holder, stack):
             holder = holder._replace(lease=True)
             _take_lease(folder, holder)
             stack.enter_context(_beating(path, holder))
@@ -81,9 +128,56 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
 
 def require(folder: pathlib.Path) -> None:
     """Raise an error if this process does not hold the folder any more: another one took it for dead."""
-    holder = _held.get(_key(folder))
-    if holder is None or (holder.lease and read_holder(folder / FILE) != holder):
+    if _key(folder) not in _held:
         raise _in_use(folder, read_holder(folder / FILE))
+    require_not_lost(folder)
+
+
+def require_not_lost(folder: pathlib.Path) -> None:
+    """The same for a folder that this process may never have held."""
+    holder = _held.get(_key(folder)) if _held and folder.is_dir() else None
+    if holder is None or not holder.lease:
+        return
+    _require_latest(folder, holder)
+    if read_holder(folder / FILE) != holder:
+        raise _in_use(folder, read_holder(folder / FILE))
+
+
+def require_free(folder: pathlib.Path) -> None:
+    """Raise an error if anybody works in the folder."""
+    if _key(folder) in _held:  # reading the file would lose the lock
+        raise _in_use(folder, _held[_key(folder)])
+    holder = read_holder(folder / FILE)
+    if holder is not None and holder.lease and _alive(folder / FILE, holder):
+        raise _in_use(folder, holder)
+    _require_unlocked(folder)
+
+
+def _require_latest(folder: pathlib.Path, holder: Holder) -> None:
+    """Raise an error if there was a later attempt."""
+    if holder.attempt and read_attempt(folder) != holder.attempt:
+        raise _in_use(folder, read_holder(folder / FILE))
+
+
+def _require_unlocked(folder: pathlib.Path) -> None:
+    """Raise an error if another process has the operating system's lock."""
+    try:
+        handle = os.open(folder / FILE, os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return
+    try:
+        if fcntl is not None:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in HELD_ELSEWHERE:
+            raise _in_use(folder, read_holder(folder / FILE)) from None
+    finally:
+        os.close(handle)
+
+
+def in_use(folder: pathlib.Path) -> InUse:
+    """The error that says who works in a folder, for a process that does not."""
+    return _in_use(folder, read_holder(folder / FILE))
 
 
 def read_holder(path: pathlib.Path) -> Holder | None:
@@ -99,7 +193,7 @@ def _parse(text: bytes) -> Holder | None:
         found = json.loads(text)
         return Holder(
             str(found["user"]), str(found["host"]), int(found["pid"]), str(found["since"]), str(found["token"]),
-            found["lease"] is True,
+            found["lease"] is True, int(found.get("attempt", 0)),
         )  # fmt: skip
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -136,10 +230,14 @@ def _take_lease(folder: pathlib.Path, holder: Holder) -> None:
     """Make the lock file, in place of one whose lease has lapsed, or that an attempt to lock has left empty."""
     path, own = folder / FILE, folder / f".{FILE}.{holder.token}"
     before = read_holder(path)
-    if before is not None and _alive(path, before):
+    is_earlier = before is not None and 0 < before.attempt < holder.attempt
+    if before is not None and not is_earlier and _alive(path, before):
         raise _in_use(folder, before)
     with contextlib.suppress(FileNotFoundError):
         path.rename(own)  # whoever is first takes it over
+        if (taken := read_holder(own)) != before:  # somebody was
+            own.rename(path)
+            raise _in_use(folder, taken)
     own.write_bytes(_text(holder))
     try:
         os.link(own, path)  # fails if there is one

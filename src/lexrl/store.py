@@ -8,7 +8,7 @@
     summary.json        written last: a folder that has one holds a finished run
     final.safetensors   the last state, from which a finished run can be trained further
     checkpoints/        the latest two, until the run is finished
-    lock                who works in the folder; only while somebody does
+    lock, attempt       who works in the folder; only while somebody does
 
 Arrays are stored as safetensors; their description and a checksum are in the file's header. JSON files have a checksum
 of their content. Checkpoints, policies and the summary carry the id of their run and the hash of what decides its
@@ -35,6 +35,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from lexrl import locks
 from lexrl.errors import InputError
 
 FORMAT = 2
@@ -94,7 +95,9 @@ def new_folder(wanted: pathlib.Path) -> pathlib.Path:
 
 
 def inside(folder: pathlib.Path, *names: str) -> pathlib.Path:
-    """A path in a run's folder, to write to or to delete; an error where a link leads elsewhere."""
+    """A path in a run's folder, to write to or to delete; an error where a link leads elsewhere, and for a process
+    that lost the folder to another one."""
+    locks.require_not_lost(folder)
     path = folder
     for name in names:
         path = path / name
@@ -341,6 +344,8 @@ def read_run(folder: pathlib.Path) -> dict[str, Any]:
             raise Damaged(f"The file {str(path)!r} is damaged: the settings of its 'env' are {reprlib.repr(each)}.")
     if not content["seeds"] or not all(isinstance(seed, int) for seed in content["seeds"]):
         raise Damaged(f"The file {str(path)!r} is damaged: its 'seeds' are not whole numbers.")
+    if not isinstance(content.get("measure", ""), str):
+        raise Damaged(f"The file {str(path)!r} is damaged: its 'measure' is no name.")
     if not all(isinstance(kind, str) for kind in content["log"]):
         raise Damaged(f"The file {str(path)!r} is damaged: its 'log' does not have names of programs.")
     if not content["objectives"] or not all(map(_is_objective, content["objectives"])):

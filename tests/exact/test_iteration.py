@@ -125,7 +125,7 @@ def test_progress_is_told():
     assert {one.objective for one in told} == {"signal_1", "signal_2"}
     assert told[-1].bound == 0
     assert "signal_2: iteration" in str(told[-1])
-    with pytest.raises(InputError, match="time limit is 0.0; it must be"):
+    with pytest.raises(InputError, match=r"time limit is 0\.0; it must be"):
         solve(MOMDP.random(0, 10, 3, 1), time_limit=0.0)
 
 

@@ -92,10 +92,10 @@ def test_what_kills_three_workers_is_given_up_and_errors_are_not_repeated(tmp_pa
     folders = [tmp_path / name for name in ("dies", "fails", "ends")]
     for folder in folders:
         folder.mkdir()
-    found = {folder.name: why for folder, why in processes.perform(folders, 2)}
-    assert found["ends"] == ""
-    assert found["fails"] == "It is a pity."
-    assert found["dies"].startswith("It killed 3 workers, the last one by SIGKILL before its first checkpoint")
+    found = {one.folder.name: one for one in processes.perform(folders, 2)}  # the last of each
+    assert found["ends"].state == "finished"
+    assert found["fails"].why == "It is a pity."
+    assert found["dies"].why.startswith("It killed 3 workers, the last one by SIGKILL before its first checkpoint")
     assert store.read_json(tmp_path / "dies" / "failure.json")["deaths"] == 3
     assert sorted(starts) == ["dies"] * 3 + ["ends", "fails"]
 

@@ -1,6 +1,7 @@
 """Sweeps: what is trained together, which settings are the best, and that fresh seeds confirm them."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -23,15 +24,25 @@ SMALL = {"env_kwargs": {"num_states": 4}, "num_log_points": 2, "eval_episodes": 
         ("rate=1e-4..1e-2:log:3", ("rate", ["0.0001", "0.001", "0.01"])),
         ("rate=0..1:lin:5", ("rate", ["0", "0.25", "0.5", "0.75", "1"])),
         ("hidden-sizes=32x32,64x64", ("hidden-sizes", ["32x32", "64x64"])),
+        ("rate=1e-4..1e-2:log", ("rate", values.Range(1e-4, 1e-2, log=True))),
+        ("rate=0...5", ("rate", values.Range(0, 0.5))),
     ],
 )
 def test_values_as_text(text, expected):
     assert values.parse(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "a=", "=1", "a=0..1:log:3", "a=1..2:lin:1"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "a=", "=1", "a=0..1:log:3", "a=1..2:lin:1", "a=1..2:lin:99999999", "a=1..1e999:lin:2"]
+)
 def test_text_that_is_no_values(text):
     with pytest.raises(InputError, match="cannot be read"):
+        values.parse(text)
+
+
+@pytest.mark.parametrize("text", ["a=2..1", "a=0..1:log", "a=1..1e999"])
+def test_text_that_is_no_range(text):
+    with pytest.raises(InputError, match="it must rise"):
         values.parse(text)
 
 
@@ -87,8 +98,8 @@ def test_a_sweep(swept):
     assert found.rows[2].best == 0
     assert "NaN or infinity" in found.rows[2].why
     assert found.winner == 1
-    assert [path.name for path in (folder / "groups").iterdir()] == ["0"]
-    searched = store.read_run(folder / "groups" / "0")["seeds"]
+    assert [path.name for path in (folder / "rounds" / "0-0").iterdir()] == ["0"]
+    searched = store.read_run(folder / "rounds" / "0-0" / "0")["seeds"]
     assert set(found.confirmation.about["seeds"]).isdisjoint(searched)
     assert len(searched) == len(set(searched)) == 9
 
@@ -124,12 +135,18 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     cli.main([*words, "--json"])
     content = json.loads(capsys.readouterr().out)
     assert content["best"]["num_envs"] in ("1", "2")
-    assert content["train_again"].startswith("lexrl train random random-momdp --order")
+    expected = ["train", "random", "random-momdp", "--num-states", "4", "--order", ORDER, "--total-timesteps", "64"]
+    expected += ["--eval-episodes", "2", "--num-log-points", "1", "--num-envs", content["best"]["num_envs"]]
+    assert shlex.split(content["train_again"])[1:] == expected
     rows = store.read_csv(tmp_path / content["folder"] / "sweep.csv")
     assert [row["num_envs"] for row in rows] == ["1", "2"]
-    assert len(list((tmp_path / content["folder"] / "groups").iterdir())) == 2
+    assert len(list((tmp_path / content["folder"] / "rounds" / "0-0").iterdir())) == 2
     page = reports.page(tmp_path / content["folder"])
     assert "probability of being best" in page
     assert "lexrl train random" in page
     cli.main(words)
     assert "Confirmed by fresh seeds" in capsys.readouterr().out
+    cli.main([*words, "--over", "num_envs=1,2", "seeds=2", "--json"])  # also there, as if it were varied
+    assert json.loads(capsys.readouterr().out)["best"] == content["best"]
+    cli.main(["resume", content["folder"], "--json"])
+    assert json.loads(capsys.readouterr().out)["best"] == content["best"]

@@ -11,7 +11,7 @@ import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Annotated, Any, NamedTuple, NoReturn, Optional, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, Optional, get_type_hints
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -58,6 +58,9 @@ Seeds = Annotated[
 ]
 """How many seeds, or which: `10`, or `3 7 11`. A single one, such as seed 5, is `5,`."""
 Order = Annotated[str, tyro.conf.arg(metavar="ORDER")]
+EngineKind = Literal["here", "processes", "ray"]
+Address = Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")]
+"""Of a Ray cluster."""
 
 
 class Target(NamedTuple):

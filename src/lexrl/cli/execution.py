@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shlex
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,9 +22,45 @@ from lexrl.cli.console import (
     show_verdict,
     watching_verification,
 )
+from lexrl.engine import Engine
+from lexrl.errors import InputError
 from lexrl.order import Order
-from lexrl.runs import Result, Run, execute, progress
+from lexrl.runs import Result, Run, execute, progress, record
 from lexrl.runs.verification import Look
+
+
+@contextlib.contextmanager
+def interruptible(command: str) -> Iterator[None]:
+    """Ctrl-C and SIGTERM stop what is executed, and say by which command it continues."""
+
+    def stop(number: int, _: Any) -> None:
+        raise KeyboardInterrupt(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        number = error.args[0] if error.args else signal.SIGINT
+        complain(f"stopped; continue with: {command}", 128 + number)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def follow_on(engine: Engine, run: Run, folder: pathlib.Path, as_json: bool = False) -> None:
+    """`follow` on an engine."""
+    if engine.kind == "here":
+        follow(run, folder, as_json)
+        return
+    with interruptible(f"lexrl resume {shlex.quote(str(folder))}"):
+        (outcome,) = engine.execute({folder: run}, console=error_console if as_json else console)
+    if outcome.why:
+        raise InputError(f"The run in {str(folder)!r} failed. {outcome.why}")
+    result = record.load(folder)
+    if as_json:
+        print_json({"folder": str(folder)} | dict(result.summary))
+    else:
+        show(result, folder)
 
 
 def follow(run: Run, folder: pathlib.Path, as_json: bool = False) -> None:

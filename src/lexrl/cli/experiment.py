@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import shlex
 import time
 from collections.abc import Sequence
 
@@ -9,10 +10,11 @@ from rich.table import Table
 
 from lexrl import catalog
 from lexrl.cli import arguments
-from lexrl.cli.arguments import Place, parse
+from lexrl.cli.arguments import Address, EngineKind, Place, Whole, parse
 from lexrl.cli.console import complain, console
-from lexrl.cli.execution import next_commands, stopping
-from lexrl.experiments import Size, perform, plan, schedule, speeds, write
+from lexrl.cli.execution import interruptible, next_commands, stopping
+from lexrl.engine import Engine
+from lexrl.experiments import Size, perform, perform_on, plan, schedule, speeds, write
 from lexrl.experiments.schedule import Job
 
 
@@ -26,6 +28,12 @@ class Experiment:
     """Run only those whose names match one of these patterns, as in '*/ldqn*'."""
     out: Place = None
     """Folder for runs and results, by default experiments/SIZE."""
+    engine: EngineKind = "here"
+    """Where runs are executed: in this process, by several worker processes, or on a Ray cluster."""
+    workers: Whole = None
+    """How many runs at once; by default one for each core."""
+    address: Address = None
+    """Of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     dry_run: bool = False
     """Only show what would be run, and how long it would take."""
 
@@ -40,13 +48,14 @@ def main(argv: list[str]) -> None:
     if name != "all":
         catalog.find(catalog.EXPERIMENTS, name, "experiment")
     names = list(catalog.EXPERIMENTS) if name == "all" else [name]
+    engine = Engine(command.engine, command.workers, command.address)
     root = command.out or pathlib.Path("experiments") / command.size
     every = plan(names, command.size, command.only)
     todo = [job for job in every if not schedule.is_finished(root, job)]
     _show_plan(f"{', '.join(names)}: {len(every)} runs in {root}", every, todo)
     if command.dry_run:
         return
-    why = _run(todo, root)
+    why = _run_on(engine, todo, root) if engine.kind != "here" else _run(todo, root)
     asked = {job.name for job in every}
     for name in names:
         if asked.isdisjoint(job.name for job in plan([name], command.size)):
@@ -90,6 +99,12 @@ def _run(todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
     if signal:
         complain("stopped; the same command continues.", 128 + signal)
     return why
+
+
+def _run_on(engine: Engine, todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
+    """The same on an engine."""
+    with interruptible("the same command, or lexrl resume " + shlex.quote(str(root))):
+        return perform_on(engine, todo, root, console)
 
 
 def _time(seconds: float) -> str:

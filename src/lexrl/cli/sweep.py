@@ -3,19 +3,21 @@
 import dataclasses
 import pathlib
 import shlex
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import tyro
 from rich.table import Table
 
 from lexrl.cli import arguments
-from lexrl.cli.arguments import Order, Place, Steps, Whole, parse
-from lexrl.cli.console import console, print_json
-from lexrl.cli.execution import next_commands
+from lexrl.cli.arguments import Address, EngineKind, Order, Place, Steps, Whole, parse
+from lexrl.cli.console import console, error_console, print_json
+from lexrl.cli.execution import interruptible, next_commands
 from lexrl.engine import Engine, sweep_files, values
+from lexrl.engine.search import Kind
 from lexrl.engine.sweeps import Sweep as Found
 from lexrl.engine.sweeps import sweep
 from lexrl.envs.factory import settings_of
+from lexrl.errors import InputError
 from lexrl.report import stats
 from lexrl.runs.run import TOTAL_TIMESTEPS, Settings
 
@@ -30,11 +32,17 @@ class Sweep(Generic[AlgorithmSettings, EnvSettings]):
     algorithm: AlgorithmSettings
     env: EnvSettings
     over: tuple[str, ...] = ()
-    """What is varied: learning_rate=1e-4..1e-2:log:8 are eight values, ent_coef=0,0.01 are two."""
+    """What is varied: learning_rate=1e-4..1e-2:log:8, ent_coef=0,0.01; without the 8, values are drawn in the range."""
     order: Order = ""
     """Objectives by importance, as in "min cost > max reward"."""
     preset: Settings = "tuned"
     """The settings to start from: ours, where there are some; the paper's; or the algorithm's defaults."""
+    search: Kind = "grid"
+    """Every combination; some of them, at random; or those that optuna proposes."""
+    trials: int = 32
+    """How many combinations are drawn or proposed."""
+    rounds: int = 1
+    """Rounds of successive halving: each trains twice as long, without what is decidedly worse."""
     seeds: int = 5
     """How many agents with each combination of values."""
     confirm: int = 10
@@ -45,10 +53,12 @@ class Sweep(Generic[AlgorithmSettings, EnvSettings]):
     """Points on the learning curve."""
     eval_episodes: int = 100
     """Fresh episodes to evaluate each policy on after training."""
-    engine: Literal["here", "processes"] = "here"
-    """Where runs are executed: in this process, or by several worker processes."""
+    engine: EngineKind = "here"
+    """Where runs are executed: in this process, by several worker processes, or on a Ray cluster."""
     workers: Whole = None
-    """How many worker processes; by default one for each core."""
+    """How many runs at once; by default one for each core."""
+    address: Address = None
+    """Of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     out: Place = None
     """Folder of the sweep, by default runs/sweep-ALGORITHM-ENV; the same command continues a sweep that was stopped."""
     json: bool = False
@@ -69,18 +79,35 @@ def main(argv: list[str]) -> None:
     kind = tyro.conf.OmitArgPrefixes[Sweep[type(target.algorithm), env]]
     args: Any = parse(kind, rest, f"lexrl sweep {target.name} {target.env_id}", str(Sweep.__doc__), start)
     name = f"sweep-{target.name}-{target.env_id.replace('/', '-').replace(':', '-')}"
-    found = sweep(
-        args.algorithm, target.env_id, args.order or None, over=dict(values.parse(text) for text in args.over),
-        out=args.out or pathlib.Path("runs") / name, seeds=args.seeds, confirm=args.confirm,
-        total_timesteps=args.total_timesteps, engine=Engine(args.engine, args.workers),
-        env_kwargs=settings_of(args.env), num_log_points=args.num_log_points, eval_episodes=args.eval_episodes,
-        name=target.name,
-    )  # fmt: skip
-    content = sweep_files.write(found, shlex.join(["lexrl", "sweep", *argv]))
+    over, seeds = _over(args.over, args.seeds)
+    folder = args.out or pathlib.Path("runs") / name
+    with interruptible(f"lexrl resume {shlex.quote(str(folder))}"):
+        found = sweep(
+            args.algorithm, target.env_id, args.order or None, over=over, out=folder,
+            search=args.search, trials=args.trials, rounds=args.rounds, seeds=seeds, confirm=args.confirm,
+            total_timesteps=args.total_timesteps, engine=Engine(args.engine, args.workers, args.address),
+            env_kwargs=settings_of(args.env), num_log_points=args.num_log_points, eval_episodes=args.eval_episodes,
+            name=target.name, command=shlex.join(["lexrl", "sweep", *argv]),
+            console=error_console if args.json else console,
+        )  # fmt: skip
+    content = sweep_files.write(found, argv)
     if args.json:
         print_json({"folder": str(found.folder)} | content)
     else:
         _show(found, content)
+
+
+def _over(texts: tuple[str, ...], seeds: int) -> tuple[dict[str, Any], int]:
+    """What is varied, from text; and the number of seeds, which may be written there, too: `seeds=10`."""
+    pairs = [values.parse(text) for text in texts]
+    twice = [name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i])]
+    if twice:
+        raise InputError(f"{twice[0]} is varied twice; give all its values at once.")
+    found: dict[str, Any] = dict(pairs)
+    given = found.pop("seeds", [str(seeds)])
+    if isinstance(given, values.Range) or len(given) > 1 or not given[0].isdecimal():
+        raise InputError("seeds is how many agents each combination has, as in seeds=10, and is not varied.")
+    return found, int(given[0])
 
 
 def _show(found: Found, content: dict[str, Any]) -> None:

@@ -9,9 +9,10 @@ import tyro
 
 from lexrl import memory, store
 from lexrl.cli import arguments
-from lexrl.cli.arguments import Order, Place, Seeds, Steps, Target, parse
+from lexrl.cli.arguments import Address, EngineKind, Order, Place, Seeds, Steps, Target, parse
 from lexrl.cli.console import console
-from lexrl.cli.execution import follow
+from lexrl.cli.execution import follow_on
+from lexrl.engine import Engine
 from lexrl.envs.factory import settings_of
 from lexrl.runs import footprint, logs
 from lexrl.runs.run import NUM_SEEDS, TOTAL_TIMESTEPS, VERIFY_EPISODES, Run, Settings, make_run
@@ -49,6 +50,10 @@ class Train(Generic[AlgorithmSettings, EnvSettings]):
     """Train although it does not seem to fit into memory."""
     json: bool = False
     """Print the outcome as JSON, and nothing else; progress goes to the standard error."""
+    engine: EngineKind = "here"
+    """Where it is executed: in this process, by a worker process, or on a Ray cluster."""
+    address: Address = None
+    """Of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     out: Place = None
     """Folder for curves, policies and checkpoints, by default runs/ALGORITHM-ENV; a number is added to a name in
     use."""
@@ -61,6 +66,7 @@ def main(argv: list[str]) -> None:
         return
     target, rest = arguments.take("train", argv)
     args = _parse(target, rest)
+    engine = Engine(args.engine, None, args.address)
     with memory.unlimited(args.force):
         run = plan(target, args, shlex.join(["lexrl", "train", *argv]))
         footprint.require(run)
@@ -68,7 +74,7 @@ def main(argv: list[str]) -> None:
             logs.require(run.log)
         if isinstance(run.env, Describable) and not args.json:
             console.print(f"{run.env_title}: {run.env.description}", markup=False)
-        follow(run, store.new_folder(args.out or default_folder(run)), args.json)
+        follow_on(engine, run, store.new_folder(args.out or default_folder(run)), args.json)
 
 
 def plan(target: Target, args: Any, command: str) -> Run:

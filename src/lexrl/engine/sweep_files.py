@@ -1,29 +1,46 @@
-"""What a sweep leaves beside its runs: a table as CSV and one on a page, and the best settings as a command."""
+"""What a sweep leaves beside its runs: a table as CSV and a page, figures, and the best settings as a command."""
 
+import pathlib
 import shlex
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 import lexrl
 from lexrl import store
+from lexrl.colors import BLUE, INK, RED
+from lexrl.engine import slack_curve
+from lexrl.engine.slack_curve import Point
 from lexrl.engine.sweeps import FILE, TABLE, Row, Sweep
 from lexrl.report import page, stats
 from lexrl.report.experiment import FILE as CHAPTER
 from lexrl.report.experiment import FORMAT
+from lexrl.report.picture import Picture, drawing, finish, open_box
 from lexrl.report.run_folder import Direction
+from lexrl.report.sections.images import Image, Images
 from lexrl.report.sections.table import Cell, Table, number
 from lexrl.report.sections.text import Text
 
+CURVE = "learned-slack.csv"
+ELSEWHERE = ("over", "seeds", "confirm", "search", "trials", "rounds", "engine", "workers", "address", "out", "json")
+"""Flags of `lexrl sweep` that `lexrl train` does not take, or means otherwise."""
 
-def write(found: Sweep, command: str = "") -> dict[str, Any]:
-    """Write the files of a finished sweep; returns what `sweep.json` has."""
-    content = store.read_json(found.folder / FILE) | outcome(found) | {"command": command}
+
+def write(found: Sweep, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Write the files of a finished sweep; returns what `sweep.json` has. `words` are those of its command line."""
+    content = store.read_json(found.folder / FILE) | outcome(found, words)
+    curve = slack_curve.points(found)
     store.write_csv(found.folder / TABLE, [flat(row, found.confirmation.objectives) for row in found.rows])
+    if curve:
+        content["learned_slack"] = slack_curve.table(curve, found.base.order.names)
+        store.write_csv(found.folder / CURVE, content["learned_slack"])
+    store.write_json(found.folder / CHAPTER, _chapter(found, content, curve))
     store.write_json(found.folder / FILE, content)
-    store.write_json(found.folder / CHAPTER, _chapter(found, content))
     return content
 
 
-def outcome(found: Sweep) -> dict[str, Any]:
+def outcome(found: Sweep, words: Sequence[str] = ()) -> dict[str, Any]:
     """The best settings, their probability, and what fresh seeds say about them."""
     best, names = found.rows[found.winner], [one.name for one in found.confirmation.objectives]
     return {
@@ -31,7 +48,7 @@ def outcome(found: Sweep) -> dict[str, Any]:
         "probability_best": best.best,
         "confirmed": {name: found.confirmation.final[:, i].tolist() for i, name in enumerate(names)},
         "confirmed_seeds": found.confirmation.about["seeds"],
-        "train_again": train_command(found),
+        "train_again": train_command(found, words),
         "rows": [flat(row, found.confirmation.objectives) for row in found.rows],
     }
 
@@ -42,7 +59,7 @@ def flat(row: Row, objectives: tuple[Direction, ...]) -> dict[str, Any]:
     return (
         {name: str(value) for name, value in row.settings.items()}
         | {f"{name}{part}": float(value) for name, each in means.items() for part, value in _parts(each)}
-        | {"probability_best": row.best, "why": row.why}
+        | {"steps": row.steps, "probability_best": row.best, "why": row.why}
     )
 
 
@@ -50,32 +67,38 @@ def _parts(each: stats.Interval) -> list[tuple[str, float]]:
     return list(zip(("", "_low", "_high"), each, strict=True))
 
 
-def train_command(found: Sweep) -> str:
-    """The command that trains with the best settings."""
+def train_command(found: Sweep, words: Sequence[str] = ()) -> str:
+    """The command that trains with the best settings: that of the sweep with the best ones in place of what it varied.
+
+    A sweep that was started from Python has no command; settings that were given there are not in this one.
+    """
     about, best = found.confirmation.about, found.rows[found.winner].settings
     flags = [word for name, value in best.items() for word in (f"--{name.replace('_', '-')}", *_words(value))]
+    if words:
+        return shlex.join(["lexrl", "train", *without(words, (*ELSEWHERE, *best)), *flags])
     env = about["env"].get("name", "ENV")
-    words = ["lexrl", "train", about["name"], env, "--order", about["order"], *flags]
-    return shlex.join([*words, "--total-timesteps", str(about["total_timesteps"])])
+    plain = ["lexrl", "train", about["name"], env, "--order", about["order"], *flags]
+    return shlex.join([*plain, "--total-timesteps", str(about["total_timesteps"])])
+
+
+def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The words of a command line without some flags and what follows them."""
+    flags, kept, skipping = {f"--{name.replace('_', '-')}" for name in names}, [], False
+    for word in words:
+        if word.startswith("--"):
+            skipping = word.partition("=")[0].replace("_", "-") in flags
+        if not skipping:
+            kept.append(word)
+    return kept
 
 
 def _words(value: Any) -> list[str]:
     return [str(each) for each in value] if isinstance(value, tuple | list) else str(value).split("x")
 
 
-def _chapter(found: Sweep, content: dict[str, Any]) -> dict[str, Any]:
+def _chapter(found: Sweep, content: dict[str, Any], curve: list[Point]) -> dict[str, Any]:
     """The sweep as a chapter of `lexrl report`."""
     objectives, best = found.confirmation.objectives, found.rows[found.winner]
-    heads = (*best.settings, *map(str, objectives), "probability of being best", "what went wrong")
-    rows = tuple(
-        (
-            *(Cell(str(value)) for value in row.settings.values()),
-            *(_interval(row, i) for i in range(len(objectives))),
-            number(row.best),
-            Cell(row.why),
-        )
-        for row in sorted(found.rows, key=lambda row: -row.best)
-    )
     confirmed = ", ".join(
         f"{one} {stats.mean(found.confirmation.final[:, i])}" for i, one in enumerate(objectives)
     )  # fmt: skip
@@ -84,16 +107,85 @@ def _chapter(found: Sweep, content: dict[str, Any]) -> dict[str, Any]:
         f"Best: {chosen}, with probability {best.best:.0%}. Fresh seeds: {confirmed}.",
         f"Train with these settings: `{content['train_again']}`",
     )
-    sections = [
-        Text("The best settings", words),
-        Table("combinations", "All combinations", "Mean of the seeds [95 % interval], the most probably best first.",
-              heads, rows),
-    ]  # fmt: skip
+    sections = [Text("The best settings", words), _figures(found, curve), _table(found)]
     return {
         "format": FORMAT, "experiment": "sweep", "title": f"Sweep: {content['title']}", "runs": [],
         "question": "Which settings are best, in the order of the objectives?", "command": content["command"],
         "versions": {"lexrl": lexrl.__version__}, "sections": [page.write(one, found.folder) for one in sections],
     }  # fmt: skip
+
+
+def _table(found: Sweep) -> Table:
+    objectives = found.confirmation.objectives
+    heads = (*found.rows[0].settings, *map(str, objectives), "steps", "probability of being best", "remarks")
+    rows = tuple(
+        (
+            *(Cell(str(value)) for value in row.settings.values()),
+            *(_interval(row, i) for i in range(len(objectives))),
+            number(row.steps),
+            number(row.best),
+            Cell(row.why),
+        )
+        for row in sorted(found.rows, key=lambda row: -row.best)
+    )
+    caption = "Mean of the seeds [95 % interval], the most probably best first."
+    return Table("combinations", "All combinations", caption, heads, rows)
+
+
+def _figures(found: Sweep, curve: list[Point]) -> Images:
+    """Small multiples of every setting and objective; and the slack curve."""
+    names = found.base.order.names
+    shown = [
+        Image(pathlib.Path("settings.png"), "Returns by setting.", "Returns by setting; the best combination is red.",
+              small_multiples(found).png)
+    ]  # fmt: skip
+    if curve:
+        label = f"What {names[0]} gives up and {names[1]} gains by the tolerance."
+        drawn = slack_curve.draw(curve, names, "The learned slack curve")
+        shown.append(Image(pathlib.Path("learned-slack.png"), label, label, drawn.png))
+    return Images("What the settings do", "Means of the seeds with 95 % intervals.", tuple(shown))
+
+
+def small_multiples(found: Sweep) -> Picture:
+    """A panel for each setting and objective: the returns of all combinations, by the value of that setting."""
+    settings, objectives = list(found.rows[0].settings), found.confirmation.objectives
+    width = min(4 * len(settings), 16)
+    with drawing(max(width, 5), 2.6 * len(objectives)) as figure:
+        panels: Any = figure.subplots(len(objectives), len(settings), squeeze=False)
+        for i, objective in enumerate(objectives):
+            for k, name in enumerate(settings):
+                _panel(panels[i, k], found, name, i)
+                panels[i, k].set_xlabel(name if i == len(objectives) - 1 else "")
+                panels[i, k].set_ylabel(str(objective) if k == 0 else "", color=INK)
+        return finish(figure)
+
+
+def _panel(axes: Any, found: Sweep, name: str, i: int) -> None:
+    open_box(axes)
+    given = [str(row.settings[name]) for row in found.rows]
+    places, ticks, log = _places(given)
+    for position, row in enumerate(found.rows):
+        middle, low, high = stats.mean(row.returns[:, i])
+        color, above = (RED, 3) if position == found.winner else (BLUE, 2)
+        axes.errorbar(
+            [places[position]], [middle], [[middle - low], [high - middle]], fmt="o", ms=4, color=color, zorder=above,
+            alpha=1 if position == found.winner else 0.5,
+        )  # fmt: skip
+    if log:
+        axes.set_xscale("log")
+    if ticks:
+        axes.set_xticks(range(len(ticks)), ticks)
+
+
+def _places(given: Sequence[str]) -> tuple[list[float], list[str], bool]:
+    """Where values are drawn; their names if they are no numbers; and whether on a logarithmic scale."""
+    try:
+        numbers = [float(value) for value in given]
+    except ValueError:
+        names = list(dict.fromkeys(given))
+        return [float(names.index(value)) for value in given], names, False
+    spread = np.array(numbers)
+    return numbers, [], bool((spread > 0).all() and spread.max() / spread.min() > 30)
 
 
 def _interval(row: Row, i: int) -> Cell:

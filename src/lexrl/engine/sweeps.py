@@ -2,9 +2,10 @@
 
     out/sweep.json          what is varied, and what was found
     out/sweep.csv           a row for each combination of values
-    out/groups/0, ...       runs: what differs in floats only is trained together, by one compiled program
+    out/rounds/0-0/0, ...   runs by batch, round and group: what differs in floats only is trained together
     out/confirmation        the best settings, with seeds that the search has not seen
-    out/experiment.json     the table of `lexrl report out`
+    out/optuna.db           what optuna was told, if it proposes the values
+    out/experiment.json     the page of `lexrl report out`
 
 The best combination is chosen lexicographically, by the probability of being best when seeds are resampled.
 """
@@ -15,19 +16,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich.console import Console
 
-from lexrl import store
-from lexrl.engine import values
+from lexrl import locks, store
+from lexrl.engine import halving, values
+from lexrl.engine import search as searches
 from lexrl.engine.engines import Engine
+from lexrl.engine.values import Over
 from lexrl.errors import InputError, as_path, require_whole
 from lexrl.order import Order
 from lexrl.report import ranking
 from lexrl.report.run_folder import RunFolder
 from lexrl.report.run_folder import read as read_folder
 from lexrl.runs.run import Run, fit, plan
-from lexrl.tolerance import Absolute
 
-FILE, TABLE, GROUPS, CONFIRMATION = "sweep.json", "sweep.csv", "groups", "confirmation"
+FILE, TABLE, ROUNDS, CONFIRMATION = "sweep.json", "sweep.csv", "rounds", "confirmation"
 RESAMPLES = 4_000
 
 
@@ -38,9 +41,13 @@ class Row(NamedTuple):
     returns: np.ndarray
     """`[seeds, M]`: what each seed's policy reached per episode; NaN for a seed that stopped."""
     best: float
-    """The probability that it is the best of the sweep."""
+    """The probability that it is the best of the sweep; 0 if it was dropped on the way."""
     why: str
-    """What went wrong, if something did."""
+    """What went wrong, if something did, or why it was dropped."""
+    steps: int = 0
+    """Environment steps of each seed, in the last round that it was part of."""
+    exact: np.ndarray | None = None
+    """`[seeds, M]`: exact discounted returns, where the environment is finite."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +60,8 @@ class Sweep:
     confirmation: RunFolder
     """The best settings, trained with fresh seeds: the result to report."""
     folder: pathlib.Path
+    base: Run
+    """The run whose settings are varied."""
 
 
 def sweep(
@@ -60,91 +69,202 @@ def sweep(
     env: Any,
     order: Any = None,
     *,
-    over: Mapping[str, Sequence[Any]],
+    over: Over,
     out: str | pathlib.Path,
+    search: str = "grid",
+    trials: int = 32,
+    rounds: int = 1,
     seeds: int = 5,
     confirm: int = 10,
     total_timesteps: float | int | None = None,
     engine: Engine | None = None,
+    console: Console | None = None,
     **settings: Any,
 ) -> Sweep:
-    """Train an algorithm with every combination of values, choose the best, and confirm it with fresh seeds.
+    """Train an algorithm with many combinations of values, choose the best, and confirm it with fresh seeds.
 
     A sweep that was stopped continues when it is called again with the same folder.
 
     Args:
         algorithm, env, order, total_timesteps: as `lexrl.train` takes them; `settings` are further ones of its.
-        over: the values of each setting that is varied, as in `{"learning_rate": [1e-4, 1e-3]}`.
+        over: what is varied: the values of each setting, as in `{"learning_rate": [1e-4, 1e-3]}`, or a range of them,
+            `lexrl.engine.values.Range(1e-4, 1e-2, log=True)`, for a search that draws its values.
         out: the folder of the sweep.
+        search: `"grid"` tries every combination, `"random"` draws `trials` of them, `"optuna"` proposes as many.
+        trials: how many combinations a search draws.
+        rounds: with more than one, all begin with short runs, and only those that are not decidedly worse are trained
+            again, twice as long, until the last round has all steps.
         seeds: how many for each combination.
         confirm: how many fresh seeds for the best one.
         engine: where the runs are executed; by default here.
+        console: shows a table of the runs while they are executed.
     """
-    require_whole(2, seeds=seeds, confirm=confirm)
-    folder, engine = as_path(out), engine or Engine()
+    require_whole(2, values.MAX_VALUES, seeds=seeds, confirm=confirm)
+    folder = as_path(out)
     base = plan(algorithm, env, order, 1, total_timesteps, **settings)
-    one: Any = base.algorithm
-    chosen = values.grid(over)
-    each = [fit(values.changed(one, value), base.order, base.total_timesteps) for value in chosen]
-    runs = _runs(base, each, seeds, folder)
-    _begin(folder, {"over": {name: list(map(str, given)) for name, given in over.items()}, "title": base.title})
-    outcomes = engine.execute({place: run for place, (run, _) in runs.items()})
-    rows = _rows(base, chosen, seeds, runs, {outcome.folder: outcome.why for outcome in outcomes})
+    steps = halving.lengths(base.total_timesteps, rounds)
+    about = {
+        "over": {name: str(given) if isinstance(given, values.Range) else list(map(str, given))
+                 for name, given in _required(over).items()},
+        "title": base.title, "search": search, "trials": trials, "rounds": rounds, "seeds": seeds, "confirm": confirm,
+    }  # fmt: skip
+    proposals = _make_search(search, over, trials, folder, base)
+    _begin(folder, about, base.command)
+    with locks.hold(folder):
+        looking = _Looking(base, folder, seeds, engine or Engine(), console, steps)
+        rows = looking.all_rows(proposals)
+        return _confirmed(rows, looking, confirm)
+
+
+def _required(over: Over) -> Over:
+    values.require(over)
+    return over
+
+
+def _make_search(kind: str, over: Over, trials: int, folder: pathlib.Path, base: Run) -> searches.Search:
+    return searches.make(kind, over, trials, folder, [objective.sign for objective in base.order.objectives])
+
+
+def _confirmed(rows: tuple[Row, ...], looking: "_Looking", confirm: int) -> Sweep:
+    """The sweep with its winner, trained with seeds that no round had."""
+    base, folder = looking.base, looking.folder
     winner = int(np.argmax([row.best for row in rows]))
     if rows[winner].best == 0:
         raise InputError(f"No combination of values finished. {rows[winner].why}")
-    fresh = tuple(range(len(chosen) * seeds, len(chosen) * seeds + confirm))
-    last = dataclasses.replace(base, algorithm=each[winner], seeds=fresh, label=f"{base.title}: best of the sweep")
-    (outcome,) = engine.execute({folder / CONFIRMATION: last})
+    first = len(looking.steps) * values.MAX_VALUES * looking.seeds
+    best = dataclasses.replace(
+        base,
+        algorithm=looking.fitted(rows[winner].settings, base.total_timesteps),
+        seeds=tuple(range(first, first + confirm)),
+        label=f"{base.title}: best of the sweep",
+    )
+    (outcome,) = looking.engine.execute({folder / CONFIRMATION: best}, console=looking.console)
     if outcome.why:
         raise InputError(f"The best settings could not be confirmed. {outcome.why}")
-    return Sweep(rows, winner, read_folder(folder / CONFIRMATION), folder)
+    return Sweep(rows, winner, read_folder(folder / CONFIRMATION), folder, base)
 
 
-def _begin(folder: pathlib.Path, about: dict[str, Any]) -> None:
+def _begin(folder: pathlib.Path, about: dict[str, Any], command: str) -> None:
     """Write what is varied; an error if the folder has another sweep."""
     if (folder / FILE).is_file():
         found = store.read_json(folder / FILE)
-        if {key: found.get(key) for key in about} != about:
+        if {key: found.get(key) for key in about} == about:
+            return
+        if (folder / ROUNDS).exists():
             raise InputError(f"The folder {str(folder)!r} holds another sweep; give another folder.")
-    elif folder.is_dir() and any(folder.iterdir()):
+        store.write_json(folder / FILE, about | {"command": command})  # nothing was trained: its values were refused
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"The folder {str(folder)!r} is in use; give another one.")
     else:
-        store.write_json(folder / FILE, about)
+        store.write_json(folder / FILE, about | {"command": command})
 
 
-def _runs(
-    base: Run, each: Sequence[Any], seeds: int, folder: pathlib.Path
-) -> dict[pathlib.Path, tuple[Run, list[int]]]:
-    """A run for each group, and the combinations in it. Each has seeds of its own, so that they are independent."""
-    found = {}
-    for number, members in enumerate(values.groups(each)):
-        run = dataclasses.replace(
-            base,
-            algorithm=[each[i] for i in members for _ in range(seeds)],
-            seeds=tuple(i * seeds + k for i in members for k in range(seeds)),
-            label=f"{base.title}: {len(members)} of {len(each)} combinations",
+class _Found(NamedTuple):
+    """What one combination reached in one round."""
+
+    returns: np.ndarray
+    exact: np.ndarray | None
+    why: str
+
+
+@dataclasses.dataclass(frozen=True)
+class _Looking:
+    """Trains combinations, round by round."""
+
+    base: Run
+    folder: pathlib.Path
+    seeds: int
+    engine: Engine
+    console: Console | None
+    steps: Sequence[int]
+    """Of each round."""
+
+    def fitted(self, settings: Mapping[str, Any], steps: int) -> Any:
+        one: Any = self.base.algorithm
+        return fit(values.changed(one, settings), self.base.order, steps)
+
+    def all_rows(self, proposals: searches.Search) -> tuple[Row, ...]:
+        """Every combination that is tried, with its probability of being the best."""
+        rows: list[Row] = []
+        for number, batch in enumerate(proposals.batches()):
+            rows += self._rounds(number, len(rows), batch)
+            each = np.stack([row.returns for row in rows])
+            proposals.tell(self._order(rows, each), each.mean(axis=1))
+        whole = np.stack(
+            [
+                row.returns if row.steps == self.steps[-1] and not row.why else np.full_like(row.returns, np.nan)
+                for row in rows
+            ]
         )
-        found[folder / GROUPS / str(number)] = run, members
-    return found
+        best = best_probabilities(whole, self.base.order)
+        return tuple(row._replace(best=float(each)) for row, each in zip(rows, best, strict=True))
 
+    def _order(self, rows: Sequence[Row], returns: np.ndarray) -> list[int]:
+        """Positions, the best first: whoever came further is better than who was dropped before."""
+        found = []
+        for steps in reversed(self.steps):
+            here = [i for i, row in enumerate(rows) if row.steps == steps]
+            found += [here[i] for i in halving.ranked(returns[here], self.base.order)] if here else []
+        return found
 
-def _rows(
-    base: Run, chosen: Sequence[Any], seeds: int, runs: Mapping[pathlib.Path, Any], why: Mapping[pathlib.Path, str]
-) -> tuple[Row, ...]:
-    """What each combination reached, and how probably it is the best."""
-    returns = np.full((len(chosen), seeds, len(base.order.objectives)), np.nan)
-    faults = [""] * len(chosen)
-    for place, (run, members) in runs.items():
-        found = None if why[place] else read_folder(place)
-        stopped = {} if found is None or found.summary is None else found.summary["stopped"]
-        for position, i in enumerate(members):
-            own = run.seeds[position * seeds : (position + 1) * seeds]
-            faults[i] = why[place] or " ".join(stopped[str(seed)] for seed in own if str(seed) in stopped)
-            if found is not None and not faults[i]:
-                returns[i] = found.final[position * seeds : (position + 1) * seeds]
-    best = best_probabilities(returns, base.order)
-    return tuple(Row(chosen[i], returns[i], float(best[i]), faults[i]) for i in range(len(chosen)))
+    def _rounds(self, number: int, first: int, batch: Sequence[Mapping[str, Any]]) -> list[Row]:
+        """A batch whose first combination has this position in the sweep."""
+        missing = np.full((self.seeds, len(self.base.order.objectives)), np.nan)
+        rows = [Row(settings, missing, 0.0, "") for settings in batch]
+        left = list(range(len(batch)))
+        for turn, steps in enumerate(self.steps):
+            found = self._train(f"{number}-{turn}", turn, first, batch, left, steps)
+            for i, each in found.items():
+                rows[i] = Row(batch[i], each.returns, 0.0, each.why, steps, each.exact)
+            left = [i for i in left if not rows[i].why]
+            if turn < len(self.steps) - 1:
+                dropped = halving.drop(np.stack([rows[i].returns for i in left]), self.base.order) if left else {}
+                for position, by in dropped.items():
+                    rows[left[position]] = rows[left[position]]._replace(
+                        why=f"Dropped after {steps:,} steps: combination {first + left[by.by] + 1} is better in "
+                        f"{self.base.order.names[by.objective]}, {by.probability:.0%} sure."
+                    )
+                left = [i for i in left if not rows[i].why]
+        return rows
+
+    def _train(
+        self, name: str, turn: int, first: int, batch: Sequence[Mapping[str, Any]], left: Sequence[int], steps: int
+    ) -> dict[int, _Found]:
+        """Train some combinations of a batch: a run for each group. Each has seeds of its own, so that they are
+        independent."""
+        each = [self.fitted(batch[i], steps) for i in left]
+        runs, members = {}, {}
+        for number, group in enumerate(values.groups(each)):
+            place = self.folder / ROUNDS / name / str(number)
+            members[place] = [left[k] for k in group]
+            starts = [(turn * values.MAX_VALUES + first + i) * self.seeds for i in members[place]]
+            runs[place] = dataclasses.replace(
+                self.base,
+                algorithm=[each[k] for k in group for _ in range(self.seeds)],
+                seeds=tuple(start + k for start in starts for k in range(self.seeds)),
+                total_timesteps=steps,
+                label=f"{self.base.title}: {len(group)} of {len(each)} combinations",
+            )
+        found = {}
+        for outcome in self.engine.execute(runs, console=self.console):
+            parts = self._read(outcome.folder, outcome.why, members[outcome.folder])
+            found |= dict(zip(members[outcome.folder], parts, strict=True))
+        return found
+
+    def _read(self, place: pathlib.Path, why: str, members: Sequence[int]) -> list[_Found]:
+        """What the combinations of a group reached."""
+        missing = np.full((self.seeds, len(self.base.order.objectives)), np.nan)
+        run = None if why else read_folder(place)
+        if run is None or run.summary is None:
+            return [_Found(missing, None, why) for _ in members]
+        stopped, exact = run.summary["stopped"], run.summary.get("exact_discounted")
+        names, found = self.base.order.names, []
+        for position in range(len(members)):
+            own = slice(position * self.seeds, (position + 1) * self.seeds)
+            fault = " ".join(stopped[str(seed)] for seed in run.about["seeds"][own] if str(seed) in stopped)
+            known = None if exact is None else np.array([exact[name][own] for name in names]).T
+            found.append(_Found(missing if fault else run.final[own], known, fault))
+        return found
 
 
 def best_probabilities(returns: np.ndarray, order: Order) -> np.ndarray:
@@ -165,12 +285,11 @@ def best_probabilities(returns: np.ndarray, order: Order) -> np.ndarray:
         ],
         axis=1,
     )  # fmt: skip
-    for i, objective in enumerate(order.objectives):
+    for i, (objective, slack) in enumerate(zip(order.objectives, halving.tolerances(order), strict=True)):
         value = objective.sign * means[..., i]
         if objective.limit is not None:
             value = np.minimum(value, objective.sign * objective.limit)
         top = np.where(left, value, -np.inf).max(axis=1, keepdims=True)
-        slack = float(objective.tolerance.amount) if isinstance(objective.tolerance, Absolute) else 0.0
         left &= value >= top - slack - 1e-12 * np.abs(top)
     wins: np.ndarray = left / left.sum(axis=1, keepdims=True)
     return wins.mean(axis=0)

@@ -1,6 +1,7 @@
 """The values of a sweep: what is varied, and over which values.
 
 learning_rate=1e-4..1e-2:log:8      eight values between the two, evenly on a logarithmic scale (`lin`: linear)
+learning_rate=1e-4..1e-2:log        any value between the two, for a random search or optuna
 ent_coef=0,0.01                     these values
 hidden_sizes=32x32,64x64            layers are joined by x
 """
@@ -10,7 +11,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -22,31 +23,72 @@ Settings = Mapping[str, Any]
 MAX_VALUES = 10_000
 
 
-def grid(over: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the values."""
-    if not over:
+class Range(NamedTuple):
+    """Any value between two, for a search that draws its values."""
+
+    low: float
+    high: float
+    log: bool = False
+    """Is it the logarithm that is drawn evenly?"""
+
+    def at(self, share: float) -> str:
+        """The value at a share of the way."""
+        if self.log:
+            return f"{self.low * (self.high / self.low) ** share:.4g}"
+        return f"{self.low + (self.high - self.low) * share:.4g}"
+
+    def __str__(self) -> str:
+        return f"{self.low:g}..{self.high:g}:{'log' if self.log else 'lin'}"
+
+
+Over = Mapping[str, Sequence[Any] | Range]
+"""What is varied: the values of each setting, or their range."""
+
+
+def require(over: Over) -> None:
+    """Refuse what cannot be varied."""
+    if not isinstance(over, Mapping) or not over:
         raise InputError("A sweep needs something to vary, as in over={'learning_rate': [1e-4, 1e-3]}.")
-    for name, values in over.items():
-        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or len(values) == 0:
-            raise InputError(f"The values of {name!r} are {values!r}; give a list of them.")
-    if math.prod(len(values) for values in over.values()) > MAX_VALUES:
+    for name, given in over.items():
+        if isinstance(given, Range):
+            if not (given.low < given.high and math.isfinite(given.high - given.low)) or (given.log and given.low <= 0):
+                raise InputError(f"The range of {name!r} is {given}; it must rise, above 0 on a logarithmic scale.")
+        elif isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) == 0:
+            raise InputError(f"The values of {name!r} are {given!r}; give a list of them.")
+
+
+def grid(over: Over) -> list[dict[str, Any]]:
+    """Every combination of the values."""
+    require(over)
+    for name, given in over.items():
+        if isinstance(given, Range):
+            raise InputError(
+                f"{name} has a range; say how many values a grid takes of it, as in {given}:8, or search it at random."
+            )
+    every: Any = over
+    if math.prod(len(given) for given in every.values()) > MAX_VALUES:
         raise InputError(f"These are more than {MAX_VALUES:,} combinations; vary less at a time.")
-    return [dict(zip(over, combination, strict=True)) for combination in itertools.product(*over.values())]
+    return [dict(zip(every, combination, strict=True)) for combination in itertools.product(*every.values())]
 
 
-def parse(text: str) -> tuple[str, list[str]]:
+def parse(text: str) -> tuple[str, list[str] | Range]:
     """A name and its values, from text as above."""
     name, equals, values = text.partition("=")
     if not equals or not name.strip() or not values.strip():
         raise InputError(
             f"{text!r} cannot be read; write what is varied as in learning_rate=1e-4..1e-2:log:8 or a=0,1."
         )
-    number = r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)"
-    found = re.fullmatch(rf"{number}\.\.{number}:(log|lin):(\d+)", values.strip())
+    number = r"([-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?)"
+    found = re.fullmatch(rf"{number}\.\.{number}(?::(log|lin))?(?::(\d{{1,9}}))?", values.strip())
     if found is None:
         return name.strip(), [value.strip() for value in values.split(",")]
-    low, high, scale, count = float(found[1]), float(found[2]), found[3], int(found[4])
-    if count < 2 or count > MAX_VALUES or (scale == "log" and not (low > 0 and high > 0)):
+    low, high, scale = float(found[1]), float(found[2]), found[3] or "lin"
+    if found[4] is None:
+        chosen = Range(low, high, scale == "log")
+        require({name.strip(): chosen})
+        return name.strip(), chosen
+    count = int(found[4])
+    if not 2 <= count <= MAX_VALUES or not np.isfinite([low, high]).all() or (scale == "log" and min(low, high) <= 0):
         raise InputError(f"{text!r} cannot be read; it takes two values or more, above 0 on a logarithmic scale.")
     each = np.geomspace(low, high, count) if scale == "log" else np.linspace(low, high, count)
     return name.strip(), [f"{value:.4g}" for value in each]

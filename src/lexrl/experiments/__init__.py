@@ -14,7 +14,10 @@ import platform
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from rich.console import Console
+
 from lexrl import catalog, store
+from lexrl.engine import Engine
 from lexrl.errors import InputError
 from lexrl.experiments import schedule, speeds
 from lexrl.experiments.schedule import Finished, Job
@@ -72,6 +75,21 @@ def perform(planned: Sequence[Job], root: pathlib.Path) -> Iterator[Event]:
             yield Event(job, result, over=True)
         except InputError as error:
             yield Event(job, None, over=True, why=str(error))
+
+
+def perform_on(
+    engine: Engine, planned: Sequence[Job], root: pathlib.Path, console: Console | None = None
+) -> dict[str, str]:
+    """Run the jobs that are not finished on an engine; by name, why those that failed did."""
+    jobs, why = {}, {}
+    for job in planned:
+        try:
+            if not schedule.is_finished(root, job):
+                jobs[schedule.place(root, job)] = job
+        except InputError as error:
+            why[job.name] = str(error)
+    outcomes = engine.execute({folder: job.run() for folder, job in jobs.items()}, console=console)
+    return why | {jobs[one.folder].name: one.why for one in outcomes if one.state == "failed"}
 
 
 def plan(names: Sequence[str], size: Size, only: Sequence[str] = ()) -> list[Job]:

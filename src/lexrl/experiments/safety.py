@@ -119,7 +119,7 @@ def job(
         total_timesteps=min(max_timesteps, found.total_timesteps),
         env_settings={**found.env_kwargs, **row.settings},
         tags={"env": env, "preset": kind, "algorithm": algorithm},
-        measure=discounted_returns if env == "grid-nav" else None,
+        measure="discounted-returns" if env == "grid-nav" else "",
         eval_episodes=min(row.eval_episodes, max_episodes),
         verify_episodes=verify_episodes if algorithm in LEXICOGRAPHIC else 0,
     )

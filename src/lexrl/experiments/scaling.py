@@ -81,7 +81,7 @@ def _job(name: str, states: int, objectives: int, seeds: int, share: float) -> J
         env_settings={"num_states": states, "num_signals": objectives, "max_episode_steps": EPISODE},
         num_log_points=100,
         tags={"algorithm": name, "states": states, "objectives": objectives},
-        measure=distance_to_optimum,
+        measure="distance-to-optimum",
     )
 
 

@@ -1,4 +1,4 @@
-"""The jobs of an experiment: planned, executed one after the other (each on all cores), and read back.
+"""The jobs of an experiment: planned, executed (here one after the other, each on all cores), and read back.
 
 A job is a run with a name, which is also its folder. A finished job is not run again, and a stopped one continues where
 it stopped. The jobs of all experiments of a size are in one folder, so that experiments share them.
@@ -7,7 +7,7 @@ it stopped. The jobs of all experiments of a size are in one folder, so that exp
 import dataclasses
 import json
 import pathlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,8 +44,8 @@ class Job:
     num_log_points: int = 50
     tags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """How it differs from the others: `{"preset": "tuned"}`."""
-    measure: Callable[[Result], dict[str, Any]] | None = None
-    """More numbers for its summary."""
+    measure: str = ""
+    """What adds more numbers to its summary, by its name in `catalog.MEASURES`."""
     eval_episodes: int = 100
     """Fresh episodes that each policy is evaluated on."""
     verify_episodes: int = 0
@@ -56,7 +56,7 @@ class Job:
         return plan(
             self.algorithm, self.env_id, self.order, self.seeds, self.total_timesteps, self.num_log_points,
             env_kwargs=self.env_kwargs, label=self.label, eval_episodes=self.eval_episodes,
-            verify_episodes=self.verify_episodes,
+            verify_episodes=self.verify_episodes, measure=self.measure,
         )  # fmt: skip
 
     def build(self) -> Any:
@@ -116,7 +116,7 @@ def is_finished(root: pathlib.Path, job: Job) -> bool:
 
 def perform(root: pathlib.Path, job: Job) -> Iterator[Result]:
     """Run a job, or continue it; a result after each chunk."""
-    return execute(job.run(), place(root, job), measure=job.measure)
+    return execute(job.run(), place(root, job))
 
 
 def collect(root: pathlib.Path, jobs: Sequence[Job]) -> tuple[list[Finished], dict[str, str]]:

@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+from lexrl.colors import FAINT, INK
 from lexrl.errors import InputError
 
 UNDATED = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -65,3 +66,12 @@ def finish(figure: Any) -> Picture:
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     return Picture(figure)
+
+
+def open_box(axes: Any) -> None:
+    """Lines at the left and the bottom, and a grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(colors=INK)
+    axes.grid(color="#EEEEEE", lw=0.8)
+    axes.set_axisbelow(True)

@@ -1,7 +1,7 @@
 """Trade-offs between objectives: what a slack or a tolerance costs and buys, drawn from plain arrays."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,8 +85,11 @@ def _tolerance_panel(x: Axis, tolerances: np.ndarray, curve: ToleranceCurve, gap
     rows = [_row("line", a, b, label) for label, pair in lines.items() for a, b in zip(*pair, strict=False)]
     rows += [_row("seed", a, b, LEARNED) for a, row in zip(some, values, strict=True) for b in row]
     rows = [row for row in rows if row["y"] is not None]
-    stepped = marks.line(frame, "line") | {"transform": [{"filter": f"datum.label === '{EXACT}'"}]}
-    stepped["mark"] = stepped["mark"] | {"interpolate": "step-after"}
+    stepped: dict[str, Any] = marks.line(frame, "line")
+    stepped |= {
+        "transform": [{"filter": f"datum.label === '{EXACT}'"}],
+        "mark": stepped["mark"] | {"interpolate": "step-after"},
+    }
     smooth = marks.line(frame, "line")
     smooth["transform"] = [{"filter": f"datum.kind === 'line' && datum.label !== '{EXACT}'"}]
     words = f"below the gap of {gap:.2g} objective 1 chooses as without tolerance" if explained else ""

@@ -23,6 +23,7 @@ def extend(folder: pathlib.Path, steps: float | int, env: Any = None, algorithm:
 
     A process that is killed in between leaves the finished run, or the longer one.
     """
+    store.read_run(folder)
     store.require_finished(folder)
     with locks.hold(folder):
         before = record.read(folder, env, algorithm)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from lexrl import backend, locks, store
+from lexrl import backend, catalog, locks, store
 from lexrl.loops import chunks, compiled, host, selection
 from lexrl.loops.chunks import Chunk, TrainState
 from lexrl.loops.evaluation import Evaluation, evaluate, evaluate_on_host
@@ -49,25 +49,23 @@ def execute(
     run: Run,
     folder: pathlib.Path | None = None,
     observers: Sequence[Observer] = (),
-    measure: Callable[[Result], dict[str, Any]] | None = None,
     watch: Callable[[verification.Look], None] | None = None,
 ) -> Iterator[Result]:
     """Execute a run, or continue the one in the folder; yield a result after every chunk, and leave a finished folder.
 
     The last result has a verdict if the run asks for one, and a summary, with an evaluation, if there is a folder.
-    `measure` adds numbers to it; `watch` is called while policies are verified. The folder is locked meanwhile.
+    `watch` is called while policies are verified. The folder is locked meanwhile.
     """
     backend.ensure_configured()
     footprint.require(run)
     with contextlib.nullcontext() if folder is None else locks.hold(folder):
-        yield from _execute(run, folder, observers, measure, watch)
+        yield from _execute(run, folder, observers, watch)
 
 
 def _execute(
     run: Run,
     folder: pathlib.Path | None,
     observers: Sequence[Observer],
-    measure: Callable[[Result], dict[str, Any]] | None,
     watch: Callable[[verification.Look], None] | None,
 ) -> Iterator[Result]:
     identity, checkpoint = (None, None) if folder is None else _open(folder, run)
@@ -87,10 +85,17 @@ def _execute(
     if folder is not None and identity is not None:
         locks.require(folder)
         save_final(folder, snapshot, identity)
-        result = record.finish(folder, result, {} if measure is None else measure(result), identity)
+        result = record.finish(folder, result, _measure(run)(result), identity)
     # The run is safe on disk by now, whatever happens to its verdict.
     verdict = verification.after_training(result, watch)
     yield result if verdict is None else record.with_verdict(result, verdict, folder)
+
+
+def _measure(run: Run) -> Callable[[Result], dict[str, Any]]:
+    """What adds numbers to the summary."""
+    if not run.measure:
+        return lambda _: {}
+    return catalog.find(catalog.MEASURES, run.measure, "measure").load()
 
 
 def snapshots(run: Run, checkpoint: Checkpoint | None = None) -> Iterator[Snapshot]:

@@ -44,6 +44,7 @@ def describe(run: Run) -> dict[str, Any]:
         "log": list(run.log),
         "algorithm": codec.encode(run.algorithm),
         "env": describe_env(run),
+        **({"measure": run.measure} if run.measure else {}),
     }
 
 
@@ -138,6 +139,7 @@ def read(folder: pathlib.Path, env: Any = None, algorithm: Any = None) -> Run:
         content["num_log_points"],
         env_kwargs=kwargs,
         log=tuple(content["log"]),
+        measure=content.get("measure", ""),
         **about,
     )
     if hash_of(run) != content["hash"]:

@@ -68,6 +68,8 @@ class Run:
     """Programs that logs are written for: tensorboard, wandb."""
     command: str = ""
     """The command line that started it."""
+    measure: str = ""
+    """What adds more numbers to its summary, by its name in `catalog.MEASURES`."""
 
     def population(self) -> Population:
         """The seeds, laid out over the devices."""
@@ -178,12 +180,14 @@ def _resolve_for(algorithms: Sequence[Any], env: Any, kwargs: EnvKwargs | None) 
     """The environment that is meant; for tables, one of Gymnasium's whose observations are a few integers has them as
     one."""
     target = resolve(env, kwargs)
-    of_gymnasium = isinstance(env, str) and isinstance(target.env, GymEnv) and isinstance(target.kwargs, Mapping)
+    given = {} if kwargs is None else kwargs
+    of_gymnasium = isinstance(env, str) and isinstance(target.env, GymEnv)
     tables = all(isinstance(one, HasTable) for one in algorithms)
-    if not of_gymnasium or not tables or isinstance(target.env.spec.observation_space, Discrete):
+    is_discrete = of_gymnasium and isinstance(target.env.spec.observation_space, Discrete)
+    if not (of_gymnasium and tables and isinstance(given, Mapping)) or is_discrete:
         return target
     try:
-        return resolve(env, {**(kwargs or {}), "discrete_observations": True})
+        return resolve(env, {**given, "discrete_observations": True})
     except InputError:  # they are no integers, or too many: the algorithm will say what it needs
         return target
 

@@ -1,0 +1,143 @@
+"""Ray tasks on a cluster, or on a local one: each resumes the run in a folder that all machines see.
+
+The folder is all that a task needs, and all that is left of it. Ray retries nothing by itself: a task whose worker or
+node is lost is sent again, as the next attempt, and the one before may not write any more (`locks.new_attempt`). An
+error in Python is not repeated; it is in the run's folder.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import pathlib
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lexrl import backend, locks, store
+from lexrl.engine import worker
+from lexrl.engine.outcomes import FAILURE, Deaths, Outcome, ended
+from lexrl.errors import InputError
+
+WAIT, STOP = 1.0, 60.0
+"""Seconds between two looks at the tasks, and until those that were asked to stop are left alone."""
+MAX_CALLS = 20
+"""Runs of one worker process, which keeps JAX and what was compiled; it is then replaced, with all its memory."""
+STORE = 100_000_000
+"""Bytes of the object store of a local cluster: only texts pass through it."""
+
+
+def require() -> None:
+    """Raise an error if Ray is not installed."""
+    if importlib.util.find_spec("ray") is None:
+        raise InputError("The engine 'ray' needs Ray, which is not installed: pip install 'lexrl[ray]'.")
+
+
+def perform(folders: Sequence[pathlib.Path], workers: int | None, address: str | None) -> Iterator[Outcome]:
+    """Have the runs in the folders executed; yields what happens to them."""
+    with _connected(address) as ray:
+        size, cores = _sizes(ray, len(folders), workers)
+        task = ray.remote(num_cpus=cores, max_retries=0, max_calls=MAX_CALLS)(_task)
+        waiting, deaths = deque(path.resolve() for path in folders), Deaths()
+        given = dict(zip(waiting, folders, strict=True))
+        busy: dict[Any, tuple[pathlib.Path, int]] = {}
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < size:
+                    folder = waiting.popleft()
+                    attempt = locks.new_attempt(folder)
+                    busy[task.remote(str(folder), attempt, cores)] = folder, attempt
+                    yield Outcome(given[folder], "started")
+                for ref in ray.wait(list(busy), timeout=WAIT)[0]:
+                    folder, attempt = busy.pop(ref)
+                    outcome = _judge(ray, ref, folder, deaths)
+                    if outcome.state == "lost":
+                        waiting.appendleft(folder)
+                    else:
+                        locks.end_attempt(folder, attempt)
+                    yield outcome._replace(folder=given[folder])
+        finally:
+            _stop(ray, list(busy))
+            for folder, attempt in busy.values():
+                locks.end_attempt(folder, attempt)
+
+
+def _task(name: str, attempt: int, cores: int) -> str:
+    """What a Ray worker does; why the run failed, or an empty text."""
+    folder = pathlib.Path(name)
+    if not store.is_run(folder):
+        return f"There is no run in {name!r} on {socket.gethostname()}; all nodes must see the same folder."
+    os.environ.setdefault("MPLCONFIGDIR", str(backend.cache_folder() / "matplotlib"))
+    backend.configure(num_devices=cores)
+    try:
+        return worker.work(folder, attempt)
+    except locks.InUse as error:
+        return str(error)
+
+
+def _judge(ray: Any, ref: Any, folder: pathlib.Path, deaths: Deaths) -> Outcome:
+    """What became of a run whose task ended."""
+    lost = ray.exceptions
+    try:
+        why = ray.get(ref)
+        return ended(folder) or Outcome(folder, "failed", why)
+    except lost.TaskCancelledError:
+        return Outcome(folder, "lost", "it was canceled")
+    except lost.RayTaskError as error:  # before the run began: lexrl is not installed there, or another version
+        why = f"A Ray worker could not begin ({type(error.cause or error).__name__}: {error.cause or error})."
+        why = " ".join(why.split())
+        store.write_json(store.inside(folder, FAILURE), {"why": why})
+        return Outcome(folder, "failed", why)
+    except lost.RayError as error:
+        return ended(folder) or deaths.judge(folder, type(error).__name__)
+
+
+def _sizes(ray: Any, num_runs: int, workers: int | None) -> tuple[int, int]:
+    """How many runs at once, and the cores of each."""
+    each = [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+    if not any(each):
+        raise InputError("The Ray cluster has no CPU for a run; start a node with some.")
+    size = max(1, min(workers or sum(each), num_runs))
+    return size, max(1, min(max(each), sum(each) // size))
+
+
+@contextlib.contextmanager
+def _connected(address: str | None) -> Iterator[Any]:
+    """Ray, connected to a cluster: the one at an address, the one this process is connected to, or a local one."""
+    require()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere unless the user wants it
+    ray = importlib.import_module("ray")
+    if ray.is_initialized():
+        yield ray
+        return
+    local = {"num_cpus": backend.num_cores(), "include_dashboard": False, "object_store_memory": STORE}
+    try:
+        ray.init(
+            **({"address": address} if address else {"address": "local"} | local), log_to_driver=False,
+            logging_level="ERROR", configure_logging=False,
+        )  # fmt: skip
+    except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
+        where = f"the Ray cluster at {address!r}" if address else "a local Ray cluster"
+        raise InputError(f"It was not possible to connect to {where} ({_first_line(error)}).") from None
+    try:
+        yield ray
+    except (ConnectionError, ray.exceptions.RaySystemError) as error:
+        raise InputError(f"The Ray cluster was lost ({_first_line(error)}); the same command continues.") from None
+    finally:
+        ray.shutdown()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+def _stop(ray: Any, busy: list[Any]) -> None:
+    """Ask tasks to stop, each with a checkpoint."""
+    with contextlib.suppress(Exception):  # the cluster may be gone
+        for ref in busy:
+            ray.cancel(ref, force=False)
+        until = time.monotonic() + STOP
+        while busy and time.monotonic() < until:
+            _, busy = ray.wait(busy, num_returns=len(busy), timeout=WAIT)
