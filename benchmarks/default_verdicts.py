@@ -19,7 +19,7 @@ from gymnasium.wrappers import TimeLimit
 import lexrl
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "examples"))
-from own_gym_env import Room
+from own_gym_env import Room  # pyright: ignore[reportMissingImports] # beside the other examples
 
 ON_HOST = 30_000
 """Steps on environments that are stepped from Python, if none are given: minutes, not hours."""
