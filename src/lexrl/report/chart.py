@@ -116,10 +116,10 @@ def _draw(kind: str, spec: Spec, config: Spec) -> Any:
         return vl_convert.vegalite_to_png(text, scale=2, **given)
     if kind == "pdf":
         return vl_convert.vegalite_to_pdf(text, **given)
-    return _numbered(vl_convert.vegalite_to_svg(text, **given))
+    return _with_stable_ids(vl_convert.vegalite_to_svg(text, **given))
 
 
-def _numbered(svg: str) -> str:
+def _with_stable_ids(svg: str) -> str:
     """Ids counted from 0, so that the same chart has the same bytes: Vega counts on from one drawing to the next."""
     names = {name: f"clip-{i}" for i, name in enumerate(dict.fromkeys(re.findall(r'id="([^"]*)"', svg)))}
     return re.sub(r'(?<=id=")[^"]*(?=")|(?<=url\(#)[^)]*(?=\))', lambda found: names.get(found[0], found[0]), svg)

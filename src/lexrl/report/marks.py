@@ -154,7 +154,7 @@ def events(frame: Frame, places: Sequence[tuple[float, str]]) -> list[Spec]:
     ]  # fmt: skip
 
 
-def levels(frame: Frame, values: Sequence[tuple[float, str]]) -> list[Spec]:
+def rules(frame: Frame, values: Sequence[tuple[float, str]]) -> list[Spec]:
     """Horizontal lines with a word each, at the right."""
     if not values:
         return []

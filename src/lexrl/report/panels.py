@@ -40,7 +40,7 @@ class Panel(NamedTuple):
     """Drawn thin, behind the others and without a legend."""
     events: tuple[tuple[float, str], ...] = ()
     """Places on the x axis, and what happened there."""
-    levels: tuple[tuple[float, str], ...] = ()
+    rules: tuple[tuple[float, str], ...] = ()
     """Values on the y axis, and what they are."""
 
 
@@ -113,7 +113,7 @@ def spec(panel: Panel, across: Axis, labels: Sequence[str], styles: Palette, lay
     lines = (*panel.series, *panel.seeds)
     fits = [series.fit[1] for series in lines if series.fit is not None]
     bounds = [each for series in lines for each in (series.low, series.high)]
-    shown = [*(series.middle for series in lines), *fits, np.array([at for at, _ in panel.levels])]
+    shown = [*(series.middle for series in lines), *fits, np.array([at for at, _ in panel.rules])]
     upright = Axis(panel.y, marks.fit(shown, panel.log, bounds), panel.log)
     frame = Frame(across, upright, tuple(labels), styles)
     rows = [
@@ -126,13 +126,13 @@ def spec(panel: Panel, across: Axis, labels: Sequence[str], styles: Palette, lay
 
 
 def lines(frame: Frame, panel: Panel) -> list[Spec]:
-    """Every line with its interval as a band and a marker at its end; seeds thin, events and levels marked."""
+    """Every line with its interval as a band and a marker at its end; seeds thin, events and rules marked."""
     return [
         marks.band(frame, "line"),
         *([marks.plain_line(frame, "seed", FAINT, 0.8, 0.45)] if panel.seeds else []),
         *marks.events(frame, panel.events),
         marks.line(frame, "line"),
-        *marks.levels(frame, panel.levels),
+        *marks.rules(frame, panel.rules),
         marks.points(frame, "datum.end", 60),
     ]
 
@@ -140,7 +140,7 @@ def lines(frame: Frame, panel: Panel) -> list[Spec]:
 def describe(panel: Panel, x_title: str) -> str:
     """What a screen reader says."""
     ends = ", ".join(f"{each.label} {_last(each.middle)}" for each in panel.series)
-    marked = "".join(f" {text} at {at:.3g}." for at, text in (*panel.events, *panel.levels))
+    marked = "".join(f" {text} at {at:.3g}." for at, text in (*panel.events, *panel.rules))
     return f"{panel.title or panel.y}: {panel.y} against {x_title}. At the right end: {ends}.{marked}"
 
 

@@ -36,7 +36,7 @@ def slack_curve(slack: np.ndarray, first: np.ndarray, second: np.ndarray, names:
     only = {"transform": [{"filter": "datum.i === 0"}], "encoding": start}
     words = {"type": "text", "text": optimum, "align": "left", "baseline": "bottom", "dx": 12, "dy": -22, "color": RED}
     layers = [
-        *marks.levels(frame, [(float(second[-1]), best)]),
+        *marks.rules(frame, [(float(second[-1]), best)]),
         marks.plain_line(frame, "line", BLUE, 2.2),
         {"transform": [{"filter": "datum.kind === 'corner' && datum.i > 0"}],
          "mark": {"type": "point", "filled": True, "size": 20, "color": BLUE, "clip": True}, "encoding": start},

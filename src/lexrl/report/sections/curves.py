@@ -28,7 +28,7 @@ def read(part: Checked) -> Curves:
 def _read_panel(part: Checked) -> Panel:
     return Panel(
         part.text("title", ""), part.text("y", ""), part.get("log", bool, False), panels.read_series(part),
-        panels.read_series(part, "seeds"), panels.read_places(part, "events"), panels.read_places(part, "levels"),
+        panels.read_series(part, "seeds"), panels.read_places(part, "events"), panels.read_places(part, "rules"),
     )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def write(section: Curves, folder: pathlib.Path) -> dict[str, Any]:
 def _write_panel(panel: Panel) -> dict[str, Any]:
     written = panel._asdict() | {"series": list(map(panels.write_series, panel.series))}
     written |= {"seeds": list(map(panels.write_series, panel.seeds))}
-    return written | {"events": panels.write_places(panel.events), "levels": panels.write_places(panel.levels)}
+    return written | {"events": panels.write_places(panel.events), "rules": panels.write_places(panel.rules)}
 
 
 def labels(section: Curves) -> list[str]:
