@@ -13,7 +13,7 @@ from typing import Any
 import lexrl
 from lexrl.runs import Run, plan
 
-LONG, SHORT = 10_000_000, 20_000
+LONG, SHORT = 3_000_000, 20_000
 NUM_LONG, NUM_SHORT = 4, 8
 
 

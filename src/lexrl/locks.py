@@ -53,7 +53,7 @@ class Holder(NamedTuple):
     token: str
     lease: bool
     attempt: int = 0
-    """Of numbered attempts, which one; 0: they are not numbered."""
+    """Which attempt at the run it is; 0 where attempts are not counted."""
 
     def __str__(self) -> str:
         return f"{self.user} on {self.host}, process {self.pid}, since {self.since}"
@@ -161,13 +161,14 @@ def _require_latest(folder: pathlib.Path, holder: Holder) -> None:
 
 def _require_unlocked(folder: pathlib.Path) -> None:
     """Raise an error if another process has the operating system's lock."""
+    if fcntl is None:
+        return
     try:
-        handle = os.open(folder / FILE, os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
+        handle = os.open(folder / FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return
     try:
-        if fcntl is not None:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in HELD_ELSEWHERE:
             raise _in_use(folder, read_holder(folder / FILE)) from None

@@ -72,8 +72,8 @@ def holders(root):
     found = {}
     for path in root.glob(f"*/{locks.FILE}"):
         holder = locks.read_holder(path)
-        if holder is not None and holder.attempt and holder.pid != os.getpid():
-            found[path.parent] = holder.pid
+        if holder is not None and holder.attempt and pathlib.Path(f"/proc/{holder.pid}").exists():
+            found[path.parent] = holder.pid  # a worker that was killed leaves its lock
     return found
 
 
@@ -108,12 +108,16 @@ class Killer(threading.Thread):
 
     def _kill_worker(self, busy):
         folder = self.random.choice(sorted(busy))
+        try:
+            os.kill(busy[folder], signal.SIGKILL)
+        except ProcessLookupError:
+            return False
         self._note(folder)
-        os.kill(busy[folder], signal.SIGKILL)
         return True
 
     def _kill_node(self, busy):
-        nodes = [node for node in self.cluster.list_all_nodes() if node is not self.cluster.head_node]
+        keep = (self.cluster.head_node.node_id, ray.get_runtime_context().get_node_id())
+        nodes = [node for node in self.cluster.list_all_nodes() if node.node_id not in keep]
         if len(busy) < len(holders(self.root)) or not nodes:
             return False  # a run on it might be one to spare
         for folder in busy:

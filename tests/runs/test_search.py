@@ -7,7 +7,7 @@ import pytest
 
 import lexrl
 from lexrl import store
-from lexrl.engine import halving, search, slack_curve, sweep_files
+from lexrl.engine import halving, proposals, search, slack_curve, sweep_files
 from lexrl.engine.values import Range
 from lexrl.errors import InputError
 from lexrl.order import parse
@@ -72,7 +72,7 @@ def test_optuna_proposes_and_its_storage_has_every_objective(proposed):
     optuna = pytest.importorskip("optuna")
     found, _, folder = proposed
     assert len(found.rows) == 10
-    study = optuna.load_study(study_name="sweep", storage=f"sqlite:///{folder / search.STORAGE}")
+    study = optuna.load_study(study_name="sweep", storage=f"sqlite:///{folder / proposals.STORAGE}")
     assert [len(trial.values) for trial in study.trials] == [2] * 10
     for row, trial in zip(found.rows, study.trials, strict=True):
         assert float(row.settings["alpha"]) == trial.params["alpha"]

@@ -47,9 +47,9 @@ def interruptible(command: str) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def follow_on(engine: Engine, run: Run, folder: pathlib.Path, as_json: bool = False) -> None:
+def follow_on(engine: Engine | None, run: Run, folder: pathlib.Path, as_json: bool = False) -> None:
     """`follow` on an engine."""
-    if engine.kind == "here":
+    if engine is None or engine.kind == "here":
         follow(run, folder, as_json)
         return
     with interruptible(f"lexrl resume {shlex.quote(str(folder))}"):

@@ -66,7 +66,7 @@ def main(argv: list[str]) -> None:
         return
     target, rest = arguments.take("train", argv)
     args = _parse(target, rest)
-    engine = Engine(args.engine, None, args.address)
+    engine = None if (args.engine, args.address) == ("here", None) else Engine(args.engine, None, args.address)
     with memory.unlimited(args.force):
         run = plan(target, args, shlex.join(["lexrl", "train", *argv]))
         footprint.require(run)

@@ -38,30 +38,50 @@ def require() -> None:
 def perform(folders: Sequence[pathlib.Path], workers: int | None, address: str | None) -> Iterator[Outcome]:
     """Have the runs in the folders executed; yields what happens to them."""
     with _connected(address) as ray:
-        size, cores = _sizes(ray, len(folders), workers)
-        task = ray.remote(num_cpus=cores, max_retries=0, max_calls=MAX_CALLS)(_task)
-        waiting, deaths = deque(path.resolve() for path in folders), Deaths()
-        given = dict(zip(waiting, folders, strict=True))
-        busy: dict[Any, tuple[pathlib.Path, int]] = {}
+        tasks = _Tasks(ray, folders, workers)
         try:
-            while waiting or busy:
-                while waiting and len(busy) < size:
-                    folder = waiting.popleft()
-                    attempt = locks.new_attempt(folder)
-                    busy[task.remote(str(folder), attempt, cores)] = folder, attempt
-                    yield Outcome(given[folder], "started")
-                for ref in ray.wait(list(busy), timeout=WAIT)[0]:
-                    folder, attempt = busy.pop(ref)
-                    outcome = _judge(ray, ref, folder, deaths)
-                    if outcome.state == "lost":
-                        waiting.appendleft(folder)
-                    else:
-                        locks.end_attempt(folder, attempt)
-                    yield outcome._replace(folder=given[folder])
+            while tasks.waiting or tasks.busy:
+                yield from tasks.start()
+                yield from tasks.look()
         finally:
-            _stop(ray, list(busy))
-            for folder, attempt in busy.values():
+            tasks.stop()
+
+
+class _Tasks:
+    """Runs that wait, and those that a task of Ray's is busy with."""
+
+    def __init__(self, ray: Any, folders: Sequence[pathlib.Path], workers: int | None):
+        self.ray, self.deaths = ray, Deaths()
+        self.size, self.cores = _sizes(ray, len(folders), workers)
+        self.task = ray.remote(num_cpus=self.cores, max_retries=0, max_calls=MAX_CALLS)(_task)
+        self.given = {path.resolve(): path for path in folders}
+        self.waiting = deque(self.given)
+        self.busy: dict[Any, tuple[pathlib.Path, int]] = {}
+
+    def start(self) -> Iterator[Outcome]:
+        """Send as many runs as there is room for."""
+        while self.waiting and len(self.busy) < self.size:
+            folder = self.waiting.popleft()
+            attempt = locks.new_attempt(folder)
+            self.busy[self.task.remote(str(folder), attempt, self.cores)] = folder, attempt
+            yield Outcome(self.given[folder], "started")
+
+    def look(self) -> Iterator[Outcome]:
+        """Wait a little for a task to end."""
+        for ref in self.ray.wait(list(self.busy), timeout=WAIT)[0]:
+            folder, attempt = self.busy.pop(ref)
+            outcome = _judge(self.ray, ref, folder, self.deaths)
+            if outcome.state == "lost":
+                self.waiting.appendleft(folder)
+            else:
                 locks.end_attempt(folder, attempt)
+            yield outcome._replace(folder=self.given[folder])
+
+    def stop(self) -> None:
+        """Ask tasks to stop, each with a checkpoint; what does not answer may not write any more."""
+        _stop(self.ray, list(self.busy))
+        for folder, attempt in self.busy.values():
+            locks.end_attempt(folder, attempt)
 
 
 def _task(name: str, attempt: int, cores: int) -> str:

@@ -5,18 +5,14 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import lexrl
 from lexrl import store
-from lexrl.colors import BLUE, INK, RED
-from lexrl.engine import slack_curve
+from lexrl.engine import slack_curve, sweep_figures
 from lexrl.engine.slack_curve import Point
 from lexrl.engine.sweeps import FILE, TABLE, Row, Sweep
 from lexrl.report import page, stats
 from lexrl.report.experiment import FILE as CHAPTER
 from lexrl.report.experiment import FORMAT
-from lexrl.report.picture import Picture, drawing, finish, open_box
 from lexrl.report.run_folder import Direction
 from lexrl.report.sections.images import Image, Images
 from lexrl.report.sections.table import Cell, Table, number
@@ -137,55 +133,13 @@ def _figures(found: Sweep, curve: list[Point]) -> Images:
     names = found.base.order.names
     shown = [
         Image(pathlib.Path("settings.png"), "Returns by setting.", "Returns by setting; the best combination is red.",
-              small_multiples(found).png)
+              sweep_figures.small_multiples(found).png)
     ]  # fmt: skip
     if curve:
         label = f"What {names[0]} gives up and {names[1]} gains by the tolerance."
         drawn = slack_curve.draw(curve, names, "The learned slack curve")
         shown.append(Image(pathlib.Path("learned-slack.png"), label, label, drawn.png))
     return Images("What the settings do", "Means of the seeds with 95 % intervals.", tuple(shown))
-
-
-def small_multiples(found: Sweep) -> Picture:
-    """A panel for each setting and objective: the returns of all combinations, by the value of that setting."""
-    settings, objectives = list(found.rows[0].settings), found.confirmation.objectives
-    width = min(4 * len(settings), 16)
-    with drawing(max(width, 5), 2.6 * len(objectives)) as figure:
-        panels: Any = figure.subplots(len(objectives), len(settings), squeeze=False)
-        for i, objective in enumerate(objectives):
-            for k, name in enumerate(settings):
-                _panel(panels[i, k], found, name, i)
-                panels[i, k].set_xlabel(name if i == len(objectives) - 1 else "")
-                panels[i, k].set_ylabel(str(objective) if k == 0 else "", color=INK)
-        return finish(figure)
-
-
-def _panel(axes: Any, found: Sweep, name: str, i: int) -> None:
-    open_box(axes)
-    given = [str(row.settings[name]) for row in found.rows]
-    places, ticks, log = _places(given)
-    for position, row in enumerate(found.rows):
-        middle, low, high = stats.mean(row.returns[:, i])
-        color, above = (RED, 3) if position == found.winner else (BLUE, 2)
-        axes.errorbar(
-            [places[position]], [middle], [[middle - low], [high - middle]], fmt="o", ms=4, color=color, zorder=above,
-            alpha=1 if position == found.winner else 0.5,
-        )  # fmt: skip
-    if log:
-        axes.set_xscale("log")
-    if ticks:
-        axes.set_xticks(range(len(ticks)), ticks)
-
-
-def _places(given: Sequence[str]) -> tuple[list[float], list[str], bool]:
-    """Where values are drawn; their names if they are no numbers; and whether on a logarithmic scale."""
-    try:
-        numbers = [float(value) for value in given]
-    except ValueError:
-        names = list(dict.fromkeys(given))
-        return [float(names.index(value)) for value in given], names, False
-    spread = np.array(numbers)
-    return numbers, [], bool((spread > 0).all() and spread.max() / spread.min() > 30)
 
 
 def _interval(row: Row, i: int) -> Cell:

@@ -4,7 +4,7 @@
     out/sweep.csv           a row for each combination of values
     out/rounds/0-0/0, ...   runs by batch, round and group: what differs in floats only is trained together
     out/confirmation        the best settings, with seeds that the search has not seen
-    out/optuna.db           what optuna was told, if it proposes the values
+    out/optuna.db           optuna's storage, if it proposes the values
     out/experiment.json     the page of `lexrl report out`
 
 The best combination is chosen lexicographically, by the probability of being best when seeds are resampled.

@@ -71,7 +71,7 @@ def _stop(*_: Any) -> None:
 
 
 def _stop_without(parent: int) -> None:
-    """Stop when the process that started this one is gone: nobody would look after the run."""
+    """Stop when the process that started this one is gone: without it the run would not be looked after."""
     while os.getppid() == parent:
         time.sleep(1)
     os.kill(os.getpid(), signal.SIGTERM)
