@@ -46,7 +46,7 @@ ALGORITHMS = {
 }
 """To add an algorithm that has a preset, add a line."""
 LEXICOGRAPHIC = ("ldqn", "la2c", "lppo", "paper-la2c", "paper-lppo")
-"""Algorithms that are told the order, and are therefore asked whether they kept it."""
+"""Algorithms that know the order, and are therefore asked whether they kept it."""
 ONLY = {"la2c": "tuned", "lppo": "tuned", "paper-la2c": "paper", "paper-lppo": "paper"}
 """Algorithms that run with one preset only: the paper's settings are those of LA2C and LPPO as it describes them."""
 

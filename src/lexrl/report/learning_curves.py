@@ -66,8 +66,8 @@ def thresholds(learned: Learned) -> Curves | None:
     drawn = []
     for i, objective in enumerate(learned.objectives[:-1]):
         # Before its stage is over an objective has no threshold yet.
-        settled = learned.metrics["stage"] > i + 1
-        threshold = np.where(settled, learned.metrics["threshold"][..., i], np.nan)
+        passed = learned.metrics["stage"] > i + 1
+        threshold = np.where(passed, learned.metrics["threshold"][..., i], np.nan)
         if np.isfinite(threshold).any():
             lines = (
                 _middle(learned, learned.metrics["return_estimate"][..., i]),
