@@ -84,7 +84,7 @@ def test_flags_exist(page):
 def identifiers() -> frozenset[str]:
     """Every name in the code, and every word in its texts: metrics and files go by strings."""
     found: set[str] = set()
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").rglob("*.py")]:
         found |= {path.stem, path.parent.name}
         for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
             if token.type in (tokenize.NAME, tokenize.STRING):
