@@ -203,6 +203,28 @@ def test_episodes_that_are_stepped_from_python_are_few(total_timesteps, expected
     assert selection.affordable(population(0.0), total_timesteps) == expected
 
 
+@pytest.mark.parametrize(("total_timesteps", "expected"), [(1_000, 1), (180_000, 1), (5 * 10**6, 8), (10**8, 20)])
+def test_so_are_those_that_are_played_again(total_timesteps, expected):
+    """Another fifth, for four candidates of 300 steps: 100 episodes each from 450,000 steps on."""
+    assert selection.affordable_rounds(population(0.0), total_timesteps) == expected
+
+
+def test_candidates_play_again_as_often_as_can_be_afforded():
+    """Costs are random, and differently for every policy: one round more does not suffice by itself."""
+    numbers = []
+
+    def play(agents, first=0):
+        numbers.append(first - selection.FIRST)
+        rng = np.random.default_rng([first, *map(int, agents)])
+        means = {1: [4.0, 1.0], 2: [9.0, 9.0], 3: [5.0, 3.0], 4: [5.0, 5.0]}
+        whole = np.stack([np.tile(means[int(one) // 10], (4, 1)) for one in agents])
+        whole[..., 0] += rng.normal(size=whole.shape[:2])
+        return Evaluation(whole, whole, np.ones(whole.shape[:2]))
+
+    selection.select(population((0.5, 0.0), kind=Mixer), jnp.zeros(2), play, 2, max_rounds=2)
+    assert set(numbers) == {0, 100, 200}
+
+
 @pytest.mark.parametrize(("total_timesteps", "expected"), [(1_000, 1_000), (300_000, 10_000)])
 def test_episodes_that_do_not_end_are_cut_off(total_timesteps, expected):
     """Ten episodes of each of three candidates take as many steps as training, but a thousand can always be had."""

@@ -39,6 +39,8 @@ MAX_ROUNDS = 20
 """How many times as many the candidates of a mixture play again, at most."""
 PRECISION = 0.03
 """They stop earlier if the standard errors of their losses are below this fraction of the slack."""
+FEW = 4
+"""Candidates that a mixture needs, as a rule."""
 AROUND = (0.7, 1.0, 1.4)
 """Times the slack: the candidates of the best mixtures for these play again, as the first look may err."""
 
@@ -64,12 +66,15 @@ class Selection(NamedTuple):
     -1: there is none."""
 
 
-def select(population: Population, agents: State, play: Play, num_objectives: int) -> Selection | None:
-    """Choose for every member; None: the algorithm has nothing to choose from."""
+def select(
+    population: Population, agents: State, play: Play, num_objectives: int, max_rounds: int = MAX_ROUNDS
+) -> Selection | None:
+    """Choose for every member; None: the algorithm has nothing to choose from. `max_rounds`: how often candidates play
+    again, at most."""
     algorithms = population.algorithms
     if not isinstance(algorithms, HasCandidates) or (number := algorithms.num_candidates(num_objectives)) == 0:
         return None
-    players = Players(population, agents, play)
+    players = Players(population, agents, play, max_rounds)
     returns = players.play_all(range(number))
     origins = np.asarray(_first_returns(algorithms, agents))
     judged = [_judged(algorithms, i, member, origins[i]) for i, member in enumerate(returns)]
@@ -93,6 +98,12 @@ def affordable(population: Population, total_timesteps: int) -> int:
     return min(max(total_timesteps // (5 * steps), MIN_EPISODES), EPISODES)
 
 
+def affordable_rounds(population: Population, total_timesteps: int) -> int:
+    """How often candidates play again there: the few of a mixture take another fifth of the steps of training."""
+    steps = FEW * affordable(population, total_timesteps) * population.spec.max_episode_steps
+    return min(max(total_timesteps // (5 * steps), 1), MAX_ROUNDS)
+
+
 def longest(population: Population, total_timesteps: int) -> int:
     """Where candidates' episodes are cut off: ten of each must not take more steps than training. Else the choice would
     take for ever where episodes do not end."""
@@ -110,6 +121,8 @@ class Players(NamedTuple):
     population: Population
     agents: State
     play: Play
+    max_rounds: int
+    """How often candidates play again, at most."""
 
     def play_all(self, candidates: range) -> np.ndarray:
         """Returns `[members, candidates, episodes, 2, M]`, discounted and undiscounted; all are maximized."""
@@ -156,7 +169,7 @@ def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray) -> 
     if all(len(each) == 1 for each in contenders):
         return np.array(contenders, np.int32)[:, 0]
     index = np.stack([np.resize(each, max(map(len, contenders))) for each in contenders], axis=1).astype(np.int32)
-    rounds = range(1, MORE_ROUNDS + 1)
+    rounds = range(1, min(MORE_ROUNDS, players.max_rounds) + 1)
     played = [[players.play_each(each, FIRST + EPISODES * k) for each in index] for k in rounds]
     chosen = []
     for i, (each, own) in enumerate(zip(judged, contenders, strict=True)):
@@ -170,7 +183,7 @@ def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, *, single: bo
     needed = [_needed(*each, single) for each in zip(returns, slack, strict=True)]
     index = np.stack([np.resize(each, max(map(len, needed))) for each in needed], axis=1).astype(np.int32)
     played = np.zeros((*index.shape, 0, *returns.shape[3:]))
-    for k in range(1, MAX_ROUNDS + 1):
+    for k in range(1, players.max_rounds + 1):
         new = np.stack([players.play_each(each, FIRST + EPISODES * k) for each in index])
         played = np.concatenate([played, new], axis=2)
         if _precise(played, slack):
