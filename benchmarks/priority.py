@@ -41,7 +41,9 @@ class Contestant(NamedTuple):
 
 ALGORITHMS = {
     name: Contestant(name, 3e5, 1e6) for name in ("q-learning", "sarsa", "expected-sarsa", "double-q", "gabor")
-} | {"ldqn": Contestant("ldqn", 2e5, 1e6), "lppo": Contestant("lppo", 3e5, 1e6), "la2c": Contestant("la2c", 3e5, 1e6)}
+}
+ALGORITHMS["ldqn"] = Contestant("ldqn", 2e5, 1e6)
+ALGORITHMS |= {name: Contestant(name, 3e5, 1e6) for name in ("lppo", "la2c", "projection")}
 SIZES = (2, 3, 4)
 """Numbers of objectives."""
 

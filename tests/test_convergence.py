@@ -206,33 +206,6 @@ class TestThresholds:
         assert update(Convergence(), before, sample([6.0]), NOTHING).threshold.tolist() == [8.0]
 
 
-class TestLimits:
-    """The first of two is enough at -5."""
-
-    how, limits = Convergence(stats_window_size=16.0, patience=1e6), jnp.array([-5.0, jnp.inf])
-
-    def after(self, mean, converged=False, threshold=-9.0):
-        before = state(
-            mean=[mean, 0.0],
-            slow_mean=[mean, 0.0],
-            variance=[1.0, 1.0],
-            num_episodes=1e6,
-            converged=[converged, False],
-            threshold=[threshold, 0.0],
-        )
-        return self.how.update(before, nothing(2), NOTHING, self.limits)[0]
-
-    @pytest.mark.parametrize(("mean", "expected"), [(-4.4, True), (-4.6, False), (-6.0, False)])
-    def test_it_has_converged_once_it_is_surely_there(self, mean, expected):
-        """The standard error is 1/4."""
-        assert self.after(mean).converged.tolist() == [expected, False]
-
-    def test_the_threshold_rises_to_the_limit_and_no_further(self):
-        assert self.after(-6.0, converged=True).threshold[0] == -6.0
-        assert self.after(-1.0, converged=True).threshold[0] == -5.0
-        assert self.after(-1.0).threshold[0] == -5.0
-
-
 class TestNoConvergenceBelowAThreshold:
     """The first has converged and must keep 8; the second has been stable for 45 of 50 episodes."""
 
@@ -266,20 +239,6 @@ class TestActive:
         now = state(objectives=3, converged=converged)
         assert Convergence(sequential=True).active(now).tolist() == expected
         assert Convergence().active(now).tolist() == [True] * 3
-
-
-class TestUnsatisfied:
-    @pytest.mark.parametrize(
-        ("mean", "converged", "expected"),
-        [
-            ([7.5, 7.5, 9.0], [True, True, True], [False, False, True]),  # the last always
-            ([6.5, 7.5, 9.0], [True, True, True], [True, False, True]),
-            ([7.5, 7.5, 9.0], [True, False, False], [False, True, True]),
-        ],
-    )
-    def test_below_the_threshold_or_not_converged(self, mean, converged, expected):
-        now = state(objectives=3, mean=mean, converged=converged, threshold=[8.0] * 3)
-        assert Convergence().unsatisfied(now, Absolute(1.0)).tolist() == expected
 
 
 def test_progress():

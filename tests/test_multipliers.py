@@ -38,7 +38,7 @@ def moved(log=(0.0, 1.0, 0.0), **where):
 
 
 def after(log=(0.0, 1.0, 0.0), **where):
-    return SETTINGS.update(State(jnp.array(log), jnp.ones(3), jnp.zeros((17, 3)), jnp.zeros(3)), progress(**where))
+    return SETTINGS.update(State(jnp.array(log), jnp.zeros((17, 3)), jnp.zeros(3)), progress(**where), jnp.ones(3))
 
 
 class TestMoves:
@@ -83,7 +83,7 @@ class TestMoves:
         for count in (10, 40):
             state = SETTINGS.init(3)
             for i in range(count):
-                state = SETTINGS.update(state, progress(fraction=i / count, time=1 / count, renewed=0.0))
+                state = SETTINGS.update(state, progress(fraction=i / count, time=1 / count, renewed=0.0), jnp.ones(3))
             ends.append(np.asarray(state.log))
         np.testing.assert_allclose(ends[0], ends[1], atol=0.41)  # a step of the coarser one may cross the quarter
         np.testing.assert_allclose(ends[1], [-6.0, -6.0, 0.0], rtol=1e-5)
@@ -118,41 +118,18 @@ class TestWeights:
         [(0, [1.0, 0.5, 0.25, 0.125]), (1, [3.0, 1.0, 0.5, 0.25]), (3, [3.0, 0.5, 4.0, 1.0])],
     )
     def test_multipliers_before_previews_after(self, stage, expected):
-        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0, 7.0])), jnp.ones(4), jnp.zeros((17, 4)), jnp.zeros(4))
+        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0, 7.0])), jnp.zeros((17, 4)), jnp.zeros(4))
         np.testing.assert_allclose(SETTINGS.weights(state, jnp.int32(stage), jnp.float32(0.5)), expected, rtol=1e-6)
 
     def test_no_preview(self):
-        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0])), jnp.ones(3), jnp.zeros((17, 3)), jnp.zeros(3))
+        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0])), jnp.zeros((17, 3)), jnp.zeros(3))
         np.testing.assert_allclose(SETTINGS.weights(state, jnp.int32(1), jnp.float32(0.0)), [3.0, 1.0, 0.0], rtol=1e-6)
 
     def test_metrics_show_the_multipliers_in_use(self):
-        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0])), jnp.ones(3), jnp.zeros((17, 3)), jnp.zeros(3))
+        state = State(jnp.log(jnp.array([3.0, 0.5, 4.0])), jnp.zeros((17, 3)), jnp.zeros(3))
         shown = SETTINGS.metrics(state, jnp.int32(1), jnp.array([3.0, 1.0, 0.0]))
         np.testing.assert_allclose(shown["multiplier"], [3.0, 0.0, 0.0], rtol=1e-6)
         np.testing.assert_array_equal(shown["gradient_weight"], [3.0, 1.0, 0.0])
-
-
-class TestUnits:
-    def test_the_root_mean_square_of_all_updates(self):
-        """Mean squares 1 and 49, then 9 and 1: 5 and 25."""
-        state = SETTINGS.init(2)
-        for n, rows in enumerate(([[1.0, 7.0], [-1.0, 7.0]], [[3.0, 1.0], [-3.0, -1.0]]), 1):
-            state = SETTINGS.measure(state, jnp.array(rows), jnp.int32(n))
-        np.testing.assert_allclose(state.square, [5.0, 25.0], rtol=1e-6)
-        np.testing.assert_allclose(SETTINGS.unit(state), [math.sqrt(5.0), 5.0], rtol=1e-6)
-
-    def test_an_objective_without_advantages_has_unit_1(self):
-        state = SETTINGS.measure(SETTINGS.init(2), jnp.array([[0.0, 2.0], [0.0, -2.0]]), jnp.int32(1))
-        np.testing.assert_array_equal(SETTINGS.unit(state), [1.0, 2.0])
-
-    @pytest.mark.parametrize("power", [-20, -3, 7, 20])
-    def test_a_power_of_two_more_is_a_power_of_two_more(self, power):
-        rows = jnp.asarray(np.random.default_rng(0).normal(size=(3, 50, 2)), jnp.float32)
-        one, other = SETTINGS.init(2), SETTINGS.init(2)
-        for n in range(3):
-            one = SETTINGS.measure(one, rows[n], jnp.int32(n + 1))
-            other = SETTINGS.measure(other, rows[n] * 2.0**power, jnp.int32(n + 1))
-        np.testing.assert_array_equal(SETTINGS.unit(one) * 2.0**power, SETTINGS.unit(other))
 
 
 @pytest.mark.parametrize(

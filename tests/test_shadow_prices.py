@@ -33,7 +33,7 @@ def after_a_block(columns, thresholds, slack, log):
         found=jnp.bool_(True),
     )
     return np.asarray(
-        MULTIPLIERS.update(State(jnp.log(jnp.asarray(log)), jnp.ones(m), returns, jnp.zeros(m)), progress).log
+        MULTIPLIERS.update(State(jnp.log(jnp.asarray(log)), returns, jnp.zeros(m)), progress, jnp.ones(m)).log
     )
 
 

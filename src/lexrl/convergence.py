@@ -2,8 +2,7 @@
 
 For every objective j the return `J_j` is estimated. Until the objective has converged, its threshold `k_j` follows the
 estimate; afterwards it only rises. Objectives converge in order of importance: an objective can neither converge nor
-raise its threshold while a more important one has not converged, or is below its own threshold. An objective with a
-limit has also converged when it has reached the limit, and its threshold rises no further.
+raise its threshold while a more important one has not converged, or is below its own threshold.
 """
 
 from typing import Any, NamedTuple
@@ -94,15 +93,8 @@ class Convergence(eqx.Module):
             return jnp.ones(m, bool)
         return jnp.arange(m) == jnp.minimum(state.converged.sum(), m - 1)
 
-    def unsatisfied(self, state: State, tolerance: Tolerances) -> Bool[Array, " M"]:
-        """Objectives that have not converged or are below `k_j - tau_j`; always the last one."""
-        below = state.mean < state.threshold - of_returns(tolerance, state.threshold, state.num_updates)
-        return (~state.converged | below).at[-1].set(True)
-
-    def update(
-        self, state: State, sample: Sample, tolerance: Tolerances, limits: Float[Array, " M"] | float = jnp.inf
-    ) -> tuple[State, Progress]:
-        """Update the estimates, see which objectives have converged, and move the thresholds, at most to the limits."""
+    def update(self, state: State, sample: Sample, tolerance: Tolerances) -> tuple[State, Progress]:
+        """Update the estimates, see which objectives have converged, and move the thresholds."""
         num_updates = state.num_updates + 1
         state = self._average(state, sample)
         trend = jnp.abs(state.mean - state.slow_mean)
@@ -111,11 +103,10 @@ class Convergence(eqx.Module):
         free = self._unrestricted(state, tolerance)
         allowed = 2 * noise + sample.drift * of_returns(tolerance, state.mean, num_updates)
         num_stable = jnp.where((trend <= allowed) & enough & free, state.num_stable + sample.num_episodes, 0.0)
-        satisfied = state.mean - 2 * jnp.sqrt(state.variance / self.stats_window_size) >= limits
-        stable = (num_stable >= self.patience) | (satisfied & enough & free)
-        converged = jnp.cumprod((state.converged | stable).astype(jnp.int32)).astype(bool)
+        stable = state.converged | (num_stable >= self.patience)
+        converged = jnp.cumprod(stable.astype(jnp.int32)).astype(bool)
         raised = jnp.where(free, jnp.maximum(state.threshold, state.slow_mean), state.threshold)
-        threshold = jnp.minimum(jnp.where(state.converged, raised, state.mean), limits)
+        threshold = jnp.where(state.converged, raised, state.mean)
         tau = of_returns(tolerance, threshold, num_updates)
         progress = Progress(
             converged=converged,

@@ -36,7 +36,6 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl.backend import reciprocal
 from lexrl.errors import InputError
 from lexrl.reprs import short_repr
 from lexrl.stages import NUM_BLOCKS, Progress
@@ -53,8 +52,6 @@ class State(NamedTuple):
 
     log: Float[Array, " M"]
     """`log lambda_j`; it means something for the objectives before the stage's."""
-    square: Float[Array, " M"]
-    """`u_j` squared."""
     returns: Float[Array, "columns M"]
     """Mean returns of the policy that the stage began with, and of each block so far."""
     lead: Float[Array, " M"]
@@ -85,16 +82,7 @@ class Multipliers(eqx.Module):
 
     def init(self, num_objectives: int) -> State:
         zeros = jnp.zeros(num_objectives)
-        return State(zeros, zeros, jnp.zeros((NUM_BLOCKS + 1, num_objectives)), zeros)
-
-    def measure(self, state: State, advantage: Float[Array, "B M"], num_updates: Int[Array, ""]) -> State:
-        """With the advantages of an update in the units."""
-        change = (jnp.mean(advantage**2, axis=0) - state.square) * reciprocal(num_updates)
-        return state._replace(square=state.square + change)
-
-    def unit(self, state: State) -> Float[Array, " M"]:
-        """`u_j`; 1 where all advantages were 0."""
-        return jnp.where(state.square > 0, jnp.sqrt(state.square), 1.0)
+        return State(zeros, jnp.zeros((NUM_BLOCKS + 1, num_objectives)), zeros)
 
     def weights(self, state: State, stage: Int[Array, ""], next_weight: Float[Array, ""]) -> Float[Array, " M"]:
         """`w_j`"""
@@ -102,8 +90,9 @@ class Multipliers(eqx.Module):
         later = next_weight ** jnp.maximum(index - stage, 0)
         return jnp.where(index < stage, jnp.exp(state.log + state.lead), later)
 
-    def update(self, state: State, progress: Progress) -> State:
-        """One step for every objective before the stage's; the one whose stage has ended gets its first multiplier."""
+    def update(self, state: State, progress: Progress, unit: Float[Array, " M"]) -> State:
+        """One step for every objective before the stage's; the one whose stage has ended gets its first multiplier.
+        `unit` is `u_j`."""
         index = jnp.arange(state.log.shape[0])
         step_size = jnp.where(progress.at_limit, 0.25 * self.step_size, self.step_size)
         rise = step_size * progress.violation * progress.renewed
@@ -113,7 +102,7 @@ class Multipliers(eqx.Module):
         returns = jnp.where(progress.ended, progress.returns, jnp.where(progress.block_ended, returns, state.returns))
         wanted = jax.lax.cond(
             progress.block_ended & jnp.any(progress.slack),
-            lambda: self._shadow_prices(state._replace(returns=returns), progress),
+            lambda: self._shadow_prices(state._replace(returns=returns), progress, unit),
             lambda: jnp.exp(state.log),
         )
         change = jnp.clip(jnp.log(wanted) - state.log, -LARGEST_CHANGE, LARGEST_CHANGE)
@@ -126,12 +115,12 @@ class Multipliers(eqx.Module):
         lead = jnp.where(progress.at_limit, self.damping * progress.violation, 0.0)
         return state._replace(log=log, returns=returns, lead=lead)
 
-    def _shadow_prices(self, state: State, progress: Progress) -> Float[Array, " M"]:
+    def _shadow_prices(self, state: State, progress: Progress, unit: Float[Array, " M"]) -> Float[Array, " M"]:
         """The multipliers of the best mixture; those without slack stay as they are."""
         index = jnp.arange(state.log.shape[0])
         before = index < progress.stage
         searched = progress.slack & before
-        above = (state.returns - jnp.where(before, progress.threshold, 0.0)) / self.unit(state)
+        above = (state.returns - jnp.where(before, progress.threshold, 0.0)) / unit
         weights = jnp.where(before, jnp.exp(state.log), index == progress.stage)
         offset, slope = above @ jnp.where(searched, 0.0, weights), jnp.where(searched, above, 0.0)
 

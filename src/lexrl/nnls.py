@@ -47,7 +47,7 @@ def _unit_weights(
         """The weights that are best if only these vectors have one, of whatever sign."""
         both = positive[:, None] & positive
         system = jnp.where(both, gram, 0.0) + jnp.where(positive, noise, 1.0) * jnp.eye(m, dtype=gram.dtype)
-        return jnp.linalg.solve(system, jnp.where(positive, -products, 0.0))
+        return _solve(system, jnp.where(positive, -products, 0.0))
 
     def step(state: _State) -> _State:
         wanted = solve(state.positive)
@@ -58,7 +58,7 @@ def _unit_weights(
         between = jnp.where(state.positive, state.weights + part * (wanted - state.weights), 0.0)
         kept = state.positive & ~(below & (ratio <= part))
         # ... or, where none does, take in the vector that the rest would profit from most.
-        gradient = -(gram @ wanted + products)
+        gradient = -(jnp.sum(gram * wanted, axis=1) + products)
         gain = jnp.where(allowed & ~state.positive, gradient, -jnp.inf)
         more = jnp.max(gain) > noise * (1 + jnp.sum(jnp.abs(wanted)))
         joined = state.positive | (more & (jnp.arange(m) == jnp.argmax(gain)))
@@ -73,3 +73,16 @@ def _unit_weights(
     start = _State(jnp.zeros_like(products), jnp.zeros_like(allowed), jnp.zeros((), jnp.int32), jnp.array(False))
     last = jax.lax.while_loop(lambda state: ~state.done & (state.steps < _MOST_STEPS * m), step, start)
     return jnp.maximum(last.weights, 0.0)
+
+
+def _solve(system: Float[Array, "M M"], right: Float[Array, " M"]) -> Float[Array, " M"]:
+    """The solution of a positive definite system, by elimination, which needs no pivots there. A library's solver is
+    another one for many systems at once than for one, and rounds differently."""
+
+    def eliminate(k: Array, rows: Array) -> Array:
+        row = rows[k] / rows[k, k]
+        others = rows - rows[:, k, None] * row
+        return jnp.where((jnp.arange(rows.shape[0]) == k)[:, None], row, others)
+
+    rows = jnp.concatenate([system, right[:, None]], axis=1)
+    return jax.lax.fori_loop(0, right.shape[0], eliminate, rows)[:, -1]

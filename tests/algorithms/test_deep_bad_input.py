@@ -362,7 +362,7 @@ RANGES = [
         ],
     ),
     *each(
-        [*WITH_MULTIPLIERS, "Projection"],
+        WITH_MULTIPLIERS,
         [("stats_window_size", {"convergence": lambda: Convergence(stats_window_size=0.0)})],
     ),
 ]

@@ -53,6 +53,7 @@ EAGER = lexrl.Convergence(stats_window_size=5.0, patience=10.0)
 slow = pytest.mark.slow
 CASES = [
     pytest.param(lexrl.PPO(**PPO), lexrl.LPPO(**PPO), CART, id="staged ppo clipped discrete"),
+    pytest.param(lexrl.PPO(**PPO), lexrl.Projection(**PPO), CART, id="projection discrete"),
     pytest.param(
         lexrl.PPO(**PPO, surrogate="kl_penalty"),
         lexrl.LPPO(**PPO, surrogate="kl_penalty"),
@@ -129,9 +130,9 @@ def test_the_same_numbers(ordinary, lexicographic, world):
         assert np.asarray(mine.replay.added).max() > 256  # the buffer went round
     else:
         same(mine.agent, theirs.agent)  # actor, critic, memories, scales
-        if isinstance(ordinary, lexrl.PPO):
+        if isinstance(ordinary, lexrl.PPO) and not isinstance(lexicographic, lexrl.Projection):
             same(mine.kappa, theirs.kappa)
-        if isinstance(lexicographic, lexrl.LPPO | lexrl.LA2C):
+        if isinstance(lexicographic, lexrl.LPPO | lexrl.LA2C | lexrl.Projection):
             assert theirs.course is None
             assert one.metrics.keys() == other.metrics.keys()
         else:

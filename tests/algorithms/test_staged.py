@@ -7,6 +7,7 @@ import pytest
 
 import lexrl
 from lexrl.algorithms import staged
+from lexrl.algorithms.actor_critic import Batch
 from lexrl.errors import InputError
 from lexrl.stages import Progress
 from lexrl.types import Box, Discrete, HasCandidates, HasColumns, MaySample, Mixture, Spec
@@ -16,6 +17,7 @@ TABLES = lexrl.Networks(hidden_sizes=(), use_bias=False)
 ALGORITHMS = {
     "LPPO": lexrl.LPPO(num_envs=2, num_steps=4, num_minibatches=1, networks=TABLES),
     "LA2C": lexrl.LA2C(num_envs=2, num_steps=4, networks=TABLES),
+    "Projection": lexrl.Projection(num_envs=2, num_steps=4, num_minibatches=1, networks=TABLES),
 }
 ONE = ALGORITHMS["LPPO"]
 
@@ -282,3 +284,39 @@ class TestKeep:
         assert self.numbers(course.references) == [1.0, 1.0]
         assert self.numbers(actor) == 1.0
         assert self.numbers(course.candidates)[2:4] == [6.0, 7.0]  # still candidates, to be judged by fresh episodes
+
+
+class TestUnits:
+    """Of advantages, two objectives: the root mean square of all updates."""
+
+    def measured(self, *updates):
+        course = begun(2).course
+        for n, rows in enumerate(updates, 1):
+            each = jnp.asarray(rows)
+            batch = Batch(
+                obs=each,
+                action=each,
+                policy=None,
+                log_prob=each[:, 0],
+                value=(),
+                advantage=each,
+                target=each,
+                episode_stats=(),
+            )
+            course = staged.measure(course, batch, jnp.int32(n))
+        return course
+
+    def test_by_hand(self):
+        """Mean squares 1 and 49, then 9 and 1: 5 and 25."""
+        course = self.measured([[1.0, 7.0], [-1.0, 7.0]], [[3.0, 1.0], [-3.0, -1.0]])
+        np.testing.assert_allclose(course.square, [5.0, 25.0], rtol=1e-6)
+        np.testing.assert_allclose(staged.unit(course), [np.sqrt(5.0), 5.0], rtol=1e-6)
+
+    def test_an_objective_without_advantages_has_unit_1(self):
+        np.testing.assert_array_equal(staged.unit(self.measured([[0.0, 2.0], [0.0, -2.0]])), [1.0, 2.0])
+
+    @pytest.mark.parametrize("power", [-20, -3, 7, 20])
+    def test_a_power_of_two_more_is_a_power_of_two_more(self, power):
+        rows = np.random.default_rng(0).normal(size=(3, 50, 2)).astype(np.float32)
+        one, other = self.measured(*rows), self.measured(*(rows * np.float32(2.0**power)))
+        np.testing.assert_array_equal(staged.unit(one) * 2.0**power, staged.unit(other))

@@ -56,7 +56,7 @@ ALGORITHMS = {
     "LPPOAverageReward": lexrl.LPPOAverageReward(**ACTOR_CRITIC, **SURROGATE),
     "LA2CAverageReward": lexrl.LA2CAverageReward(**ACTOR_CRITIC),
     "LPPOQCritic": lexrl.LPPOQCritic(**ACTOR_CRITIC, **SURROGATE),
-    "Projection": Projection(**ACTOR_CRITIC, **SURROGATE),
+    "Projection": Projection(**ACTOR_CRITIC, **SURROGATE, stages=STAGES),
     "RCPO": lexrl.RCPO(constraints="two <= 1", **ACTOR_CRITIC),
     "PPOLagrangian": lexrl.PPOLagrangian(constraints="two <= 1", **ACTOR_CRITIC, **SURROGATE),
     "VaRAC": lexrl.VaRAC(chance_constraints="two <= 1 with 0.9", **ACTOR_CRITIC),
@@ -114,8 +114,7 @@ METRICS = {
     "LA2C": STEPS | STAGED,
     "LDQN": FITS | {"num_admissible": True, "guard_scale": True},
     **dict.fromkeys(VARIANTS, STEPS | PRICES),
-    "Projection": {"return_estimate": True, "threshold": True, "gradient_weight": True, "converged": True,
-                   "entropy": False, "value_loss": True, "approx_kl": False},
+    "Projection": STEPS | {name: each for name, each in STAGED.items() if name != "multiplier"},
     "RCPO": STEPS | LIMITED,
     "PPOLagrangian": STEPS | LIMITED,
     "VaRAC": STEPS | LIMITED,
@@ -127,7 +126,7 @@ METRICS = {
 
 def metrics_of(name, m):
     """With one objective there are no stages."""
-    return STEPS if name in ("LPPO", "LA2C") and m == 1 else METRICS[name]
+    return STEPS if name in ("LPPO", "LA2C", "Projection") and m == 1 else METRICS[name]
 
 
 def spec_of(spaces, m):

@@ -89,7 +89,7 @@ COURSE = {
     "found": "course.stages.found",
     "at_limit": "course.stages.at_limit",
     "multipliers": "course.multipliers.log",
-    "advantage_squares": "course.multipliers.square",
+    "advantage_squares": "course.square",
     "returns_by_block": "course.multipliers.returns",
     "multiplier_lead": "course.multipliers.lead",
     "average_actor": "course.average",
@@ -102,6 +102,7 @@ COURSE = {
     "mixture_weights": "course.weights",
     "sampled": "course.sampled",
 }
+PROJECTED = {name: place for name, place in COURSE.items() if "multipliers" not in place} | {"violation": "violation"}
 SECOND_ORDER = {"second_order_multipliers": "nu"}
 LIMITS = {
     "return_estimates": "lagrangian.mean",
@@ -334,7 +335,7 @@ def _actor_critics() -> Iterator[tuple[str, Case]]:
     yield "PaperLPPO, M=3", Case(lppo(gamma=(0.8, 0.9, 0.95), multipliers=DualAscent(damping=0.5)), LPPO_STATE, 3)
     yield (
         "Projection",
-        Case(surrogate(lexrl.Projection, convergence=convergence(), tolerance=0.01), ACTOR_CRITIC | CONVERGENCE),
+        Case(surrogate(lexrl.Projection, stages=staged()["stages"]), ACTOR_CRITIC | PROJECTED),
     )
     yield "Random", Case(lexrl.Random(num_envs=4, num_steps=8), RANDOM)
     yield "Only PPO", Case(lexrl.SingleObjective(surrogate(lexrl.PPO), "signal_1"), ONLY_PPO)

@@ -19,7 +19,6 @@ import pytest
 
 import lexrl
 from lexrl import Convergence, DualAscent, Networks, exact
-from lexrl.algorithms.projection import Projection
 from lexrl.schedules import Linear, Power
 from lexrl.tolerance import Absolute
 
@@ -27,8 +26,8 @@ ORDER = "min cost > max reward > max bonus"
 SIGNALS = ("bonus", "reward", "cost")
 STATES, ACTIONS, END = 6, 3, 5
 GAMMA = 0.9
-SLOW = ("LDQN", "Projection")
-STEPS = {"LDQN": 40_000, "PaperLA2C": 160_000, "PaperLPPO": 160_000, "Projection": 320_000}
+SLOW = ("LDQN",)
+STEPS = {"LDQN": 40_000, "PaperLA2C": 160_000, "PaperLPPO": 160_000}
 EACH, ENOUGH = 3, 2
 SURE = 0.9
 """A policy has found the right action if it takes it so often."""
@@ -124,7 +123,7 @@ PROBES = {
 
 
 TABLE = Networks(hidden_sizes=(), use_bias=False)
-PATIENCE = {"PaperLA2C": 2000.0, "PaperLPPO": 3000.0, "Projection": 1500.0}
+PATIENCE = {"PaperLA2C": 2000.0, "PaperLPPO": 3000.0}
 
 
 def convergence(name, **changes):
@@ -176,11 +175,10 @@ def learner(name, tolerance, kind=None, **changes):
     }
     if name != "PaperLA2C":
         settings |= {"num_epochs": 2, "num_minibatches": 2}
-    if name != "Projection":
-        settings |= {"ent_coef": Linear(0.05, 0.0, 0.7 * updates), "multipliers": MULTIPLIERS}
+    settings |= {"ent_coef": Linear(0.05, 0.0, 0.7 * updates), "multipliers": MULTIPLIERS}
     if kind not in AVERAGE_REWARD.values():
         settings["gamma"] = GAMMA
-    kind = kind or {"PaperLA2C": lexrl.PaperLA2C, "PaperLPPO": lexrl.PaperLPPO, "Projection": Projection}[name]
+    kind = kind or {"PaperLA2C": lexrl.PaperLA2C, "PaperLPPO": lexrl.PaperLPPO}[name]
     return kind(tolerance=tolerance, **(settings | changes))
 
 
@@ -268,8 +266,8 @@ def cases():
     return [
         (variant, name)
         for variant in VARIANTS
-        for name in ("PaperLA2C", "PaperLPPO", "Projection")
-        if name == "PaperLPPO" or (name == "PaperLA2C" and variant not in LPPO_ONLY) or variant == "plain"
+        for name in ("PaperLA2C", "PaperLPPO")
+        if name == "PaperLPPO" or variant not in LPPO_ONLY
     ]
 
 

@@ -225,12 +225,12 @@ def test_greedy_actions_differ_from_sampled_ones(monkeypatch):
 
 def test_without_references_only_seeds_are_compared(monkeypatch):
     good, bad = [normal(0.5, 0.5), always(9.0)], [normal(12.0, 0.5), always(9.0)]
-    verdict = judge(Case([good, bad, good], None, learning(1.0, 9.0), algorithm=lexrl.Projection), monkeypatch)
+    verdict = judge(Case([good, bad, good], None, learning(1.0, 9.0), algorithm=lexrl.PaperLPPO), monkeypatch)
     assert verdict.of_seed(1) == "violated"
     assert verdict.status == "violated"
     assert "keeps no policies for the first objectives alone" in verdict.references
     assert any("--retrain" in one for one in verdict.advice)
-    alone = judge(Case([good], None, learning(1.0, 9.0, 1), algorithm=lexrl.Projection), monkeypatch)
+    alone = judge(Case([good], None, learning(1.0, 9.0, 1), algorithm=lexrl.PaperLPPO), monkeypatch)
     assert (alone.status, alone.findings) == ("undecided", ())
 
 

@@ -128,9 +128,7 @@ def test_a_limit_on_the_mean(name, seed):
 LEXICOGRAPHIC = {
     "LPPO": (lambda **more: LPPO(learning_rate=0.02, num_minibatches=1, **more), 1000),
     "LA2C": (lambda **more: LA2C(learning_rate=0.03, **more), 2000),
-    "Projection": (
-        lambda **more: Projection(learning_rate="0.02 to 0.0002", num_minibatches=1, tolerance=0.02, **more), 2000
-    ),
+    "Projection": (lambda **more: Projection(learning_rate=0.02, num_minibatches=1, **more), 1000),
 }  # fmt: skip
 """With the number of updates."""
 LEARNERS, ENOUGH = 3, 2

@@ -131,22 +131,18 @@ def advantages(
     gae_lambda: Any,
     min_step: float = 0.01,
     allowed: Bool[Array, "T N A"] | None = None,
-    limits: Any = jnp.inf,
 ) -> tuple[Agent, Batch]:
     """Discounted advantages and value targets of a rollout, and the agent with its running statistics updated.
 
-    The n-th update moves running means by `1 / n` of the way, but at least by `min_step`; with 0 they converge. The
-    returns of episodes are undiscounted where there are `limits`.
+    The n-th update moves running means by `1 / n` of the way, but at least by `min_step`; with 0 they converge.
     """
     gamma, agent = per_objective(gamma, rollout.reward.shape[-1]), count_update(agent, rollout, min_step)
     policy = restrict(agent.actor(rollout.obs), allowed)
     value = agent.value_scale * predict(networks, agent.critic, rollout.obs)
     next_value = agent.value_scale * predict(networks, agent.critic, rollout.next_obs)
     errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, gamma)
-    agent, batch = make_batch(
-        agent, rollout, policy, value, returns.gae(errors, rollout.last, gamma, gae_lambda),
-        returns.judged_discount(gamma, per_objective(limits, gamma.shape[0])), min_step,
-    )  # fmt: skip
+    advantage = returns.gae(errors, rollout.last, gamma, gae_lambda)
+    agent, batch = make_batch(agent, rollout, policy, value, advantage, gamma, min_step)
     return agent, batch if allowed is None else batch._replace(allowed=allowed.reshape(-1, allowed.shape[-1]))
 
 

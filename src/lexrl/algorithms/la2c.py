@@ -71,7 +71,7 @@ class LA2C(eqx.Module):
             len(spec.objectives), gamma=self.gamma, tolerance=self.tolerance, limits=self.limits
         )
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
-        return State(agent, staged.init(self, spec, agent))
+        return State(agent, staged.init(self, spec, agent, self.multipliers))
 
     act = staged.act
     probabilities = staged.probabilities

@@ -93,7 +93,7 @@ class LPPO(eqx.Module):
             len(spec.objectives), gamma=self.gamma, tolerance=self.tolerance, limits=self.limits
         )
         agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
-        return State(agent, jnp.float32(1.0), staged.init(self, spec, agent))
+        return State(agent, jnp.float32(1.0), staged.init(self, spec, agent, self.multipliers))
 
     act = staged.act
     probabilities = staged.probabilities

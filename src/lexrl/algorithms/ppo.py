@@ -95,13 +95,14 @@ def epochs(
     kappa: Array,
     key: Array,
     *,
-    gradient_term: Callable[[Actor, Batch], Any] | None = None,
+    gradient_term: Callable[[Actor, Batch, Any], Any] | None = None,
     prediction: Prediction = actor_critic.predict_values,
     pace: Pace = AS_SET,
 ) -> tuple[Agent, Array, Metrics]:
     """Epochs of minibatches with the settings of `algorithm`; also the KL divergence from the old policy.
 
-    `gradient_term` is added to the direction in which the actor moves; `prediction` is what the critic is trained on.
+    `gradient_term`, of the actor, a minibatch and the gradient of the loss, is added to the direction in which the
+    actor moves; `prediction` is what the critic is trained on.
     """
     networks, ent_coef = algorithm.networks, algorithm.ent_coef(agent.num_updates) + pace.ent_coef
 
@@ -117,7 +118,7 @@ def epochs(
         part, advantages = jax.tree.map(lambda leaf: leaf[rows], (batch.rows(), advantage))
         gradient, metrics = jax.grad(actor_loss, has_aux=True)(agent.actor, part, advantages)
         if gradient_term is not None:
-            gradient = jax.tree.map(jnp.subtract, gradient, gradient_term(agent.actor, part))
+            gradient = jax.tree.map(jnp.subtract, gradient, gradient_term(agent.actor, part, gradient))
         learning_rate = algorithm.learning_rate(agent.num_updates) * pace.rate
         agent = actor_critic.step_actor(networks, agent, gradient, learning_rate)
         critic_learning_rate = algorithm.critic_learning_rate(agent.num_updates) * pace.critic_rate

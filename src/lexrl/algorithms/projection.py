@@ -1,45 +1,56 @@
 """Gradient projection: PPO whose less important objectives move the policy only where no more important one loses.
 
-    theta <- theta + learning_rate P_i(g_i)        P_i: onto { d : g_j . d >= 0 for every j < i that must be guarded }
+    theta <- theta + learning_rate P_s(g_s)        P_s: onto { d : g_j . d >= 0 for every j < s that must be guarded }
 
-with `g_i` the gradient of PPO's surrogate of objective i, the first that is unsatisfied: it has not converged, or is
-below its threshold by more than its tolerance (`lexrl.convergence`). The others wait: gradients are noisy, and what a
-less important one meanwhile does to a nearly deterministic policy takes long to undo. A converged objective leaves its
-slack to the others, and what it has beyond its limit, and is guarded once they have used most of it. There are no
-multipliers whose size must be found. After Tercan & Prabhu's lexicographic projection (2024).
+with `g_s` the gradient of PPO's surrogate of objective s, whose stage it is (`lexrl.stages`). An objective below its
+threshold beyond doubt is improved instead, the most important one first. All earlier objectives are guarded; one that
+has slack, or is beyond its limit, only once the others have used most of it. Thresholds, references and the choice of
+the policy are LPPO's (`lexrl.algorithms.staged`), but there are no multipliers whose size must be found. After Tercan &
+Prabhu's lexicographic projection (2024). With one objective this is PPO.
 """
 
 import math
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Bool, Float
 
-from lexrl import convergence, nnls
-from lexrl.algorithms import actor_critic, validation
+from lexrl import nnls, stages
+from lexrl.algorithms import actor_critic, ppo, staged, validation
 from lexrl.algorithms.actor_critic import Agent, Batch
-from lexrl.algorithms.ppo import check_minibatches, surrogate
-from lexrl.convergence import Convergence, from_episodes
-from lexrl.networks import Actor, Networks, minibatches
+from lexrl.algorithms.ppo import Surrogate
+from lexrl.algorithms.staged import Course
+from lexrl.backend import fusion_barrier
+from lexrl.networks import Actor, Networks
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
+from lexrl.stages import Stages
 from lexrl.tolerance import Absolute, Tolerances, as_tolerance
 from lexrl.types import Metrics, Spec, Transition
 from lexrl.units import counts
 
+NEAR = 0.05
+"""Standard deviations of the return: an objective this close to its limit is guarded."""
+
 
 class State(NamedTuple):
-    """The networks, and where the objectives stand."""
+    """The networks, and where several objectives stand."""
 
     agent: Agent
-    convergence: convergence.State
+    course: Course | None
+    violation: Float[Array, " M"]
+    """`Progress.violation` after the last update."""
 
 
 class Projection(eqx.Module):
     """PPO with lexicographically projected gradients."""
+
+    surrogate: ClassVar[Surrogate] = "clip"
 
     num_envs: int = eqx.field(static=True, default=16)
     """Environments that are stepped in parallel."""
@@ -51,7 +62,7 @@ class Projection(eqx.Module):
     """Minibatches per epoch; each makes a gradient step."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount factor: one for all objectives, or one each."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.97
     """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
     """Learning rate of the actor, by the number of updates."""
@@ -61,11 +72,15 @@ class Projection(eqx.Module):
     """Learning rate of the critic."""
     clip_range: float = 0.2
     """How far the ratio may move from 1."""
-    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
+    ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
+    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0))
     """How much of its return an objective may lose to less important ones: one, or one each."""
+    mixture: bool = eqx.field(static=True, default=True)
+    """Use slack by a mixture: for each episode one of several policies is drawn. Else the best single one is kept."""
     limits: tuple[float, ...] | float = math.inf
     """The undiscounted return that is enough, as an order states it: `cost <= 10` is -10. Infinite: none is."""
-    convergence: Convergence = Convergence()
+    stages: Stages = Stages()
     networks: Networks = Networks()
 
     __repr__ = short_repr
@@ -73,82 +88,74 @@ class Projection(eqx.Module):
     def __check_init__(self):
         validation.require_in_unit_interval(gamma=self.gamma, gae_lambda=self.gae_lambda)
         validation.require_above_zero(clip_range=self.clip_range)
-        check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
+        ppo.check_minibatches(self.num_steps, self.num_envs, self.num_minibatches, self.num_epochs)
 
     def init(self, spec: Spec, key: Array) -> State:
         m = len(spec.objectives)
         validation.require_per_objective(m, gamma=self.gamma, tolerance=self.tolerance, limits=self.limits)
-        return State(actor_critic.init_agent(self.networks, spec, key, self.num_envs), self.convergence.init(m))
+        agent = actor_critic.init_agent(self.networks, spec, key, self.num_envs)
+        return State(agent, staged.init(self, spec, agent, multipliers=None), jnp.zeros(m))
 
-    act = actor_critic.act
-    probabilities = actor_critic.probabilities
+    act = staged.act
+    probabilities = staged.probabilities
+    num_candidates = staged.num_candidates
+    candidate = staged.candidate
+    first_returns = staged.first_returns
+    num_columns = staged.num_columns
+    mix = staged.mix
+    begin = staged.begin
+    weights = staged.mixture_weights
+    component = staged.candidate
+    describe_candidate = staged.describe_candidate
+    is_sampled = staged.is_sampled
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         agent, batch = actor_critic.advantages(
-            self.networks, state.agent, rollout, self.gamma, self.gae_lambda, limits=self.limits
+            self.networks, state.agent, rollout, self.gamma, self.gae_lambda,
+            allowed=staged.allowed(state.course, rollout.obs),
+        )  # fmt: skip
+        course, advantage, pace, weights = staged.combine(
+            self, state.course, batch, agent.num_updates, partial(moves, violation=state.violation)
         )
-        each = batch.advantage
-        batch = batch._replace(advantage=(each - each.mean(axis=0)) / (each.std(axis=0) + 1e-8))
-        unsatisfied = self.convergence.unsatisfied(state.convergence, self.tolerance)
-        first = unsatisfied & (jnp.cumsum(unsatisfied) == 1)
-        guarded = self.convergence.unsatisfied(state.convergence, most(self.tolerance))
+        no_penalty = jnp.float32(0.0)
+        if course is None:
+            agent, _, metrics = ppo.epochs(self, agent, batch, advantage, no_penalty, key, pace=pace)
+            return State(agent, None, state.violation), metrics
+        batch = batch._replace(advantage=fusion_barrier(batch.advantage / staged.unit(course)))
+        term = partial(self._term, is_guarded(course.stages, state.violation))
+        agent, _, metrics = ppo.epochs(self, agent, batch, advantage, no_penalty, key, pace=pace, gradient_term=term)
+        course, progress = staged.judge(self, course, agent, rollout)
+        course, agent = staged.keep_policies(course, agent, progress)
+        metrics = metrics | self.stages.metrics(course.stages) | {"gradient_weight": weights}
+        return State(agent, course, progress.violation), metrics
 
-        def step(agent: Agent, rows: Array) -> tuple[Agent, Metrics]:
-            part = jax.tree.map(lambda leaf: leaf[rows], batch.rows())
-            gradients, entropy = self._gradients(agent.actor, part)
-            weights = projection_weights(gram(gradients), first, guarded)
-            direction = jax.tree.map(lambda leaf: -jnp.tensordot(weights, leaf, axes=1), gradients)
-            rates = self.learning_rate(agent.num_updates), self.critic_learning_rate(agent.num_updates)
-            agent = actor_critic.step_actor(self.networks, agent, direction, rates[0])
-            agent, losses = actor_critic.step_critic(self.networks, agent, part, rates[1])
-            return agent, {"gradient_weight": weights, "entropy": entropy, "value_loss": losses}
+    def _term(self, guarded: Bool[Array, " M"], actor: Actor, batch: Batch, gradient: Any) -> Any:
+        """What the guarded objectives add to the direction, the negative gradient of the loss."""
 
-        rows = minibatches(key, each.shape[0], self.num_epochs, self.num_minibatches)
-        agent, metrics = jax.lax.scan(step, agent, rows)
-        metrics = jax.tree.map(lambda leaf: leaf.mean(axis=0), metrics)
-        sample, limits = from_episodes(batch.episode_stats), actor_critic.per_objective(self.limits, each.shape[1])
-        convergence, _ = self.convergence.update(state.convergence, sample, self.tolerance, limits)
-        kl = jnp.mean(agent.actor(batch.obs).kl(batch.policy))
-        return State(agent, convergence), metrics | self.convergence.metrics(convergence) | {"approx_kl": kl}
+        def gain(actor: Actor, advantage: Float[Array, " B"]) -> Array:
+            ratio = jnp.exp(batch.policy_of(actor).log_prob(batch.action) - batch.log_prob)
+            return ppo.surrogate("clip", self.clip_range, ratio, advantage - advantage.mean())
 
-    def _gradients(self, actor: Actor, batch: Batch) -> tuple[Any, Array]:
-        """The gradient of every objective's surrogate, leading axis M; and the policy's entropy."""
-
-        def gain(actor: Actor, advantage: Float[Array, " B"]) -> tuple[Array, Array]:
-            policy = actor(batch.obs)
-            ratio = jnp.exp(policy.log_prob(batch.action) - batch.log_prob)
-            return surrogate("clip", self.clip_range, ratio, advantage), jnp.mean(policy.entropy())
-
-        gradients, entropy = jax.vmap(jax.grad(gain, has_aux=True), in_axes=(None, 1))(actor, batch.advantage)
-        return gradients, entropy[0]
+        each = jax.lax.map(lambda advantage: ravel_pytree(jax.grad(gain)(actor, advantage))[0], batch.advantage.T)
+        direction, restore = ravel_pytree(jax.tree.map(jnp.negative, gradient))
+        every = jnp.concatenate([each, direction[None]])
+        # Sums of products, and nothing fused with them: a product of matrices is rounded by how many seeds there are.
+        inner = fusion_barrier(jnp.sum(every[:, None] * every, axis=-1))
+        added = fusion_barrier(nnls.weights(inner[:-1, :-1], inner[:-1, -1], jnp.sqrt(inner[-1, -1]), guarded))
+        return restore(jnp.sum(added[:, None] * each, axis=0))
 
 
-def most(tolerance: Tolerances) -> Tolerances:
-    """Nine tenths of the tolerance."""
-    share = Constant(0.9)
-    return tuple(one * share for one in tolerance) if isinstance(tolerance, tuple) else tolerance * share
+def moves(course: Course, next_weight: Float[Array, ""], violation: Float[Array, " M"]) -> Float[Array, " M"]:
+    """The weights of the objectives that move the policy: the first one that is violated alone, or the stage's and
+    those after it."""
+    index, violated = jnp.arange(violation.shape[0]), violation > 0
+    later = jnp.where(index < course.stages.stage, 0.0, next_weight ** jnp.maximum(index - course.stages.stage, 0))
+    return jnp.where(violated.any(), 1.0 * (index == jnp.argmax(violated)), later)
 
 
-def gram(gradients: Any) -> Float[Array, "M M"]:
-    """Inner products of gradients, from trees with leading axis M."""
-    rows = jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(gradients)], axis=1)
-    return rows @ rows.T
-
-
-def projection_weights(
-    gram: Float[Array, "M M"], moves: Bool[Array, " M"], guarded: Bool[Array, " M"]
-) -> Float[Array, " M"]:
-    """The weight of each objective's gradient if a less important one may not decrease a more important one.
-
-    From the inner products `gram[i, j] = g_i . g_j`: each objective that `moves` adds its gradient, projected onto the
-    directions `d` with `g_j . d >= 0` for every more important `j` that is `guarded`. The projection is
-    `g_i + sum_j mu_j g_j` with `mu >= 0` such that it is as short as possible (Moreau's decomposition of a cone and its
-    polar): non-negative least squares. The sum of all projections is `sum_i w_i g_i`; this is `w`.
-    """
-    indices = jnp.arange(gram.shape[-1])
-
-    def project(i: Array) -> Float[Array, " M"]:
-        added = nnls.weights(gram, gram[i], jnp.sqrt(gram[i, i]), guarded & (indices < i))
-        return jnp.where(indices == i, 1.0, added)
-
-    return jnp.sum(jnp.where(moves[:, None], jax.vmap(project)(indices), 0.0), axis=0)
+def is_guarded(stage: stages.State, violation: Float[Array, " M"]) -> Bool[Array, " M"]:
+    """Which objectives must not lose: all before the stage's and before the first violated one, but not those whose
+    slack, or what is beyond their limit, is not used up nearly."""
+    index, violated = jnp.arange(violation.shape[0]), violation > 0
+    first = jnp.where(violated.any(), jnp.argmax(violated), stage.stage)
+    return (index < first) & (violation > jnp.where(stage.at_limit, -NEAR, -1.0))

@@ -114,7 +114,7 @@ class LPPOSecondOrder(eqx.Module):
         later = later_rates(self.multipliers.beta_at(active, agent.num_updates))
         later = later / raw.sum() if self.normalize_advantage else later
 
-        def term(actor: Actor, part: Batch) -> Actor:
+        def term(actor: Actor, part: Batch, gradient: Any) -> Actor:
             return gradient_term(later, state.nu, lambda actor: paper_lppo.surrogates(actor, part) / scale, actor)
 
         kappa = weights.sum() * state.kappa

@@ -1,4 +1,5 @@
-"""What LPPO and LA2C add to PPO and A2C: stages, multipliers, references and candidates.
+"""What LPPO and LA2C add to PPO and A2C: stages, multipliers, references and candidates. Projection has the same but
+for the multipliers.
 
 - *Stages* (`lexrl.stages`) optimize one objective after the other and say what each must keep.
 - *References*: the policy of a stage, softened by its entropy bonus, says where its objective is indifferent. Later
@@ -13,6 +14,7 @@
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -22,10 +24,11 @@ from jaxtyping import Bool, Float, Int
 
 from lexrl import lex, multipliers, stages
 from lexrl.algorithms import actor_critic
-from lexrl.algorithms.actor_critic import AS_SET, Agent, Batch, Pace
+from lexrl.algorithms.actor_critic import AS_SET, Agent, Batch, Pace, positive
 from lexrl.backend import fusion_barrier, reciprocal
 from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
+from lexrl.multipliers import Multipliers
 from lexrl.networks import Actor
 from lexrl.types import Discrete, Metrics, Spec, Transition
 
@@ -43,7 +46,10 @@ class Course(NamedTuple):
     """Where several objectives stand, and the policies that are kept."""
 
     stages: stages.State
-    multipliers: multipliers.State
+    multipliers: multipliers.State | None
+    """None: the algorithm has none."""
+    square: Float[Array, " M"]
+    """`u_j` squared: the mean square of all advantages so far."""
     average: Actor
     """The actor, averaged over the last quarter of the stage so far; before that quarter, the actor itself."""
     num_averaged: Float[Array, ""]
@@ -63,7 +69,7 @@ class Course(NamedTuple):
     """The greedy policy loses something important, so the actions of the policy handed over are sampled."""
 
 
-def init(algorithm: Any, spec: Spec, agent: Agent) -> Course | None:
+def init(algorithm: Any, spec: Spec, agent: Agent, multipliers: Multipliers | None) -> Course | None:
     """None with one objective."""
     m = len(spec.objectives)
     if m == 1:
@@ -72,7 +78,8 @@ def init(algorithm: Any, spec: Spec, agent: Agent) -> Course | None:
     copies = lambda n: jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (n, *leaf.shape)), agent.actor)  # noqa: E731
     return Course(
         stages=algorithm.stages.init(m, algorithm.num_envs),
-        multipliers=algorithm.multipliers.init(m),
+        multipliers=None if multipliers is None else multipliers.init(m),
+        square=jnp.zeros(m),
         average=agent.actor,
         num_averaged=jnp.float32(0),
         references=copies(m - 1) if isinstance(spec.action_space, Discrete) else None,
@@ -120,42 +127,76 @@ def probabilities(self: Any, state: Any, obs: Array, *, greedy: bool = False) ->
     return mode if state.course is None else jnp.where(state.course.sampled, sampled, mode)
 
 
+Weigh = Callable[[Course, Float[Array, ""]], Float[Array, " M"]]
+"""The weights of the objectives, from the course and the weight of the objective after the stage's."""
+
+
 def combine(
-    algorithm: Any, course: Course | None, batch: Batch, num_updates: Array
+    algorithm: Any, course: Course | None, batch: Batch, num_updates: Array, weigh: Weigh | None = None
 ) -> tuple[Course | None, Float[Array, " B"], Pace, Float[Array, " M"]]:
-    """The combined advantage with its weights, and the pace of this update. One objective is normalized, as in PPO."""
+    """The combined advantage with its weights, which are the multipliers' unless `weigh` says others, and the pace of
+    this update. One objective is normalized, as in PPO."""
     if course is None:
         return None, actor_critic.normalize(batch.advantage[:, 0]), AS_SET, jnp.ones(1)
-    measured = algorithm.multipliers.measure(course.multipliers, batch.advantage, num_updates)
-    fraction = algorithm.stages.fraction(course.stages, num_updates)
+    course, fraction = measure(course, batch, num_updates), algorithm.stages.fraction(course.stages, num_updates)
     next_weight = algorithm.stages.next_weight(fraction)
-    weights = algorithm.multipliers.weights(measured, course.stages.stage, next_weight)
-    whole = jnp.sum(weights * (batch.advantage / algorithm.multipliers.unit(measured)), axis=-1)
+    if weigh is None:
+        weights = algorithm.multipliers.weights(course.multipliers, course.stages.stage, next_weight)
+    else:
+        weights = weigh(course, next_weight)
+    whole = jnp.sum(weights * (batch.advantage / unit(course)), axis=-1)
+    whole, pace, weights = fusion_barrier((whole - whole.mean(), pace_of(algorithm, course, fraction), weights))
+    return course, whole, pace, weights
+
+
+def measure(course: Course, batch: Batch, num_updates: Array) -> Course:
+    """With the advantages of an update in the units."""
+    change = (jnp.mean(batch.advantage**2, axis=0) - course.square) * reciprocal(num_updates)
+    return course._replace(square=course.square + change)
+
+
+def unit(course: Course) -> Float[Array, " M"]:
+    """`u_j`; 1 where all advantages were 0."""
+    return positive(jnp.sqrt(course.square))
+
+
+def pace_of(algorithm: Any, course: Course, fraction: Float[Array, ""]) -> Pace:
+    """The pace of an update, by how much of the stage is over."""
     rate, critic_rate = algorithm.stages.rates(fraction)
-    pace = Pace(rate, critic_rate, algorithm.stages.entropy(course.stages, fraction, _has_slack(course)))
-    whole, pace, weights = fusion_barrier((whole - whole.mean(), pace, weights))
-    return course._replace(multipliers=measured), whole, pace, weights
+    return Pace(rate, critic_rate, algorithm.stages.entropy(course.stages, fraction, _has_slack(course)))
 
 
 def advance(
     algorithm: Any, course: Course | None, agent: Agent, rollout: Transition, weights: Float[Array, " M"]
 ) -> tuple[Course | None, Agent, Metrics]:
-    """Judge the returns after an update, move the multipliers, and keep the policies that are to be kept. A stage that
-    may use slack begins with a softer policy, which tries again what was ruled out."""
+    """Judge the returns after an update, move the multipliers, and keep the policies that are to be kept."""
     if course is None:
         return None, agent, {}
-    n, gamma = agent.num_updates, actor_critic.per_objective(algorithm.gamma, rollout.reward.shape[-1])
-    silent = course.multipliers.square == 0
+    course, progress = judge(algorithm, course, agent, rollout)
+    multiplier = algorithm.multipliers.update(course.multipliers, progress, unit(course))
+    course, agent = keep_policies(course._replace(multipliers=multiplier), agent, progress)
+    stage = course.stages
+    metrics = algorithm.stages.metrics(stage) | algorithm.multipliers.metrics(multiplier, stage.stage, weights)
+    return course, agent, metrics
+
+
+def judge(algorithm: Any, course: Course, agent: Agent, rollout: Transition) -> tuple[Course, stages.Progress]:
+    """The course with the episodes of an update, and where the run stands after it."""
+    gamma = actor_critic.per_objective(algorithm.gamma, rollout.reward.shape[-1])
     stage, progress = algorithm.stages.update(
-        course.stages, n, rollout.reward, rollout.last, gamma, algorithm.tolerance, silent,
+        course.stages, agent.num_updates, rollout.reward, rollout.last, gamma, algorithm.tolerance, course.square == 0,
         actor_critic.per_objective(algorithm.limits, gamma.shape[0]),
     )  # fmt: skip
-    multiplier = algorithm.multipliers.update(course.multipliers, progress)
-    course, actor = keep(course._replace(stages=stage, multipliers=multiplier), agent.actor, progress)
-    metrics = algorithm.stages.metrics(stage) | algorithm.multipliers.metrics(multiplier, stage.stage, weights)
+    return course._replace(stages=stage), progress
+
+
+def keep_policies(course: Course, agent: Agent, progress: stages.Progress) -> tuple[Course, Agent]:
+    """Keep the policies that are to be kept. A stage that may use slack begins with a softer policy, which tries again
+    what was ruled out."""
+    course, actor = keep(course, agent.actor, progress)
     soften = progress.ended & _has_slack(course)
     actor = jax.tree.map(lambda new, old: jnp.where(soften, new, old), actor.soften(SOFTER), actor)
-    return course, agent._replace(actor=actor), metrics
+    return course, agent._replace(actor=actor)
 
 
 def _has_slack(course: Course) -> Bool[Array, ""]:
