@@ -33,14 +33,14 @@ MARGIN = 0.005
 """Of the distance from the first episodes of training to the best: smaller differences do not count."""
 LIKELY, CONFIDENCE, CLEAR = 1.0, 2.0, 4.0
 """Standard errors that raise a question, that decide it once there are more episodes, and that leave none."""
-MORE_ROUNDS = 3
-"""How many times as many episodes are played again where the first ones do not decide clearly."""
 MAX_ROUNDS = 20
-"""How many times as many the candidates of a mixture play again, at most."""
-PRECISION = 0.03
-"""They stop earlier if the standard errors of their losses are below this fraction of the slack."""
+"""How many times as many episodes are played again, at most, where the first ones do not decide clearly."""
+SHARE = 0.2
+"""Of the steps of training: what they may take; but once they are always played."""
 FEW = 4
-"""Candidates that a mixture needs, as a rule."""
+"""Candidates that are left by then, as a rule."""
+PRECISION = 0.03
+"""Candidates of a mixture stop earlier if the standard errors of their losses are below this fraction of the slack."""
 AROUND = (0.7, 1.0, 1.4)
 """Times the slack: the candidates of the best mixtures for these play again, as the first look may err."""
 
@@ -67,26 +67,26 @@ class Selection(NamedTuple):
 
 
 def select(
-    population: Population, agents: State, play: Play, num_objectives: int, max_rounds: int = MAX_ROUNDS
+    population: Population, agents: State, play: Play, num_objectives: int, total_timesteps: float | int = np.inf
 ) -> Selection | None:
-    """Choose for every member; None: the algorithm has nothing to choose from. `max_rounds`: how often candidates play
-    again, at most."""
+    """Choose for every member, after so many steps of training; None: the algorithm has nothing to choose from."""
     algorithms = population.algorithms
     if not isinstance(algorithms, HasCandidates) or (number := algorithms.num_candidates(num_objectives)) == 0:
         return None
-    players = Players(population, agents, play, max_rounds)
-    returns = players.play_all(range(number))
+    players = Players(population, agents, play)
+    returns, steps = players.play_all(range(number))
+    rounds = int(np.clip(SHARE * total_timesteps / (FEW * steps), 1, MAX_ROUNDS))
     origins = np.asarray(_first_returns(algorithms, agents))
     judged = [_judged(algorithms, i, member, origins[i]) for i, member in enumerate(returns)]
     slack, limits = (np.stack(part) for part in ([each.slack for each in judged], [each.limits for each in judged]))
     granted = np.any(slack[:, :-1] > 0, axis=1) & ~np.isfinite(limits).any(axis=1)  # mixtures know no limits
-    chosen = _decide(players, judged, granted & isinstance(algorithms, HasColumns))
+    chosen = _decide(players, judged, granted & isinstance(algorithms, HasColumns), rounds)
     references = _references(algorithms, judged)
     if not isinstance(algorithms, HasColumns) or not granted.any():
         return players.selection(players.states(chosen), np.eye(number)[chosen], returns, references)
     columns = range(number, number + algorithms.num_columns(num_objectives))
-    returns = np.concatenate([returns, players.play_all(columns)], axis=1)
-    mixed = _mix(players, returns, slack, single=not algorithms.mixture)
+    returns = np.concatenate([returns, players.play_all(columns)[0]], axis=1)
+    mixed = _mix(players, returns, slack, rounds, single=not algorithms.mixture)
     weights = np.where(granted[:, None], mixed, np.eye(returns.shape[1])[chosen])
     return players.selection(players.mixtures(weights), weights, returns, references)
 
@@ -96,12 +96,6 @@ def affordable(population: Population, total_timesteps: int) -> int:
     the steps of training, but no fewer than ten."""
     steps = _num_candidates(population) * population.spec.max_episode_steps
     return min(max(total_timesteps // (5 * steps), MIN_EPISODES), EPISODES)
-
-
-def affordable_rounds(population: Population, total_timesteps: int) -> int:
-    """How often candidates play again there: the few of a mixture take another fifth of the steps of training."""
-    steps = FEW * affordable(population, total_timesteps) * population.spec.max_episode_steps
-    return min(max(total_timesteps // (5 * steps), 1), MAX_ROUNDS)
 
 
 def longest(population: Population, total_timesteps: int) -> int:
@@ -121,17 +115,22 @@ class Players(NamedTuple):
     population: Population
     agents: State
     play: Play
-    max_rounds: int
-    """How often candidates play again, at most."""
 
-    def play_all(self, candidates: range) -> np.ndarray:
-        """Returns `[members, candidates, episodes, 2, M]`, discounted and undiscounted; all are maximized."""
+    def play_all(self, candidates: range) -> tuple[np.ndarray, float]:
+        """Returns `[members, candidates, episodes, 2, M]`, discounted and undiscounted, all maximized; and the steps of
+        the longest lot of episodes."""
         everybody = np.ones(self.population.size, np.int32)
-        return np.stack([self.play_each(everybody * i, FIRST) for i in candidates], axis=1)
+        played = [self.play(self.states(everybody * i), FIRST) for i in candidates]
+        steps = max(float(each.lengths.sum(axis=1).max()) for each in played)
+        return np.stack([self._signed(each) for each in played], axis=1), steps
 
-    def play_each(self, index: np.ndarray, first: int) -> np.ndarray:
-        """Returns `[members, episodes, 2, M]` of one candidate for each member, in episodes from a number on."""
-        played, signs = self.play(self.states(index), first), np.asarray(self.population.order.signs)
+    def play_again(self, index: np.ndarray, number: int) -> np.ndarray:
+        """Returns `[contenders, members, episodes, 2, M]` in the n-th round of new episodes, n from 1 on."""
+        first = FIRST + EPISODES * number
+        return np.stack([self._signed(self.play(self.states(each), first)) for each in index])
+
+    def _signed(self, played: Evaluation) -> np.ndarray:
+        signs = np.asarray(self.population.order.signs)
         return np.stack([played.discounted * signs, played.returns * signs], axis=-2)
 
     def states(self, index: np.ndarray) -> State:
@@ -162,30 +161,31 @@ class Players(NamedTuple):
         return each[np.minimum(np.arange(self.population.seeds.shape[0]), len(each) - 1)]
 
 
-def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray) -> np.ndarray:
+def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray, rounds: int) -> np.ndarray:
     """`[members]`: which candidate each member hands over, after more episodes where it is not clear; nothing is played
     for those that get a mixture."""
-    contenders = [[0] if mixes else each.contenders() for each, mixes in zip(judged, mixed, strict=True)]
-    if all(len(each) == 1 for each in contenders):
-        return np.array(contenders, np.int32)[:, 0]
-    index = np.stack([np.resize(each, max(map(len, contenders))) for each in contenders], axis=1).astype(np.int32)
-    rounds = range(1, min(MORE_ROUNDS, players.max_rounds) + 1)
-    played = [[players.play_each(each, FIRST + EPISODES * k) for each in index] for k in rounds]
-    chosen = []
-    for i, (each, own) in enumerate(zip(judged, contenders, strict=True)):
-        more = np.concatenate([np.stack(again)[: len(own), i] for again in played], axis=1)
-        chosen.append(own[each.only(own, more).choose()])
-    return np.array(chosen, np.int32)
+    fields = [Field.of(each, 1 if mixes else len(each.returns)) for each, mixes in zip(judged, mixed, strict=True)]
+    for k in range(1, rounds + 1):
+        fields = [each.narrowed() for each in fields]
+        if all(len(each.candidates) == 1 for each in fields):
+            break
+        played = players.play_again(_side_by_side([each.candidates for each in fields]), k)
+        fields = [each.with_more(played[:, i]) for i, each in enumerate(fields)]
+    return np.array([each.candidates[each.judged.choose()] for each in fields], np.int32)
 
 
-def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, *, single: bool) -> np.ndarray:
+def _side_by_side(candidates: Sequence[Sequence[int]]) -> np.ndarray:
+    """`[most, members]`: the candidates of each member, the shorter lists repeated."""
+    return np.stack([np.resize(each, max(map(len, candidates))) for each in candidates], axis=1).astype(np.int32)
+
+
+def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, rounds: int, *, single: bool) -> np.ndarray:
     """`[members, candidates]`: the best mixtures within the slack, from new episodes of the candidates they need."""
     needed = [_needed(*each, single) for each in zip(returns, slack, strict=True)]
-    index = np.stack([np.resize(each, max(map(len, needed))) for each in needed], axis=1).astype(np.int32)
+    index = _side_by_side(needed)
     played = np.zeros((*index.shape, 0, *returns.shape[3:]))
-    for k in range(1, players.max_rounds + 1):
-        new = np.stack([players.play_each(each, FIRST + EPISODES * k) for each in index])
-        played = np.concatenate([played, new], axis=2)
+    for k in range(1, rounds + 1):
+        played = np.concatenate([played, players.play_again(index, k)], axis=2)
         if _precise(played, slack):
             break
     weights = np.zeros(returns.shape[:2])
@@ -194,10 +194,10 @@ def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, *, single: bo
     return weights
 
 
-def _needed(returns: np.ndarray, slack: np.ndarray, single: bool) -> np.ndarray:
+def _needed(returns: np.ndarray, slack: np.ndarray, single: bool) -> list[int]:
     """The candidates of one member that are worth a second look."""
     walks = [best_mixtures(returns, factor * slack, single=single, confidence=0.0) for factor in AROUND]
-    return np.unique(np.concatenate([walk.support for walk in walks]))
+    return np.unique(np.concatenate([walk.support for walk in walks])).tolist()
 
 
 def _precise(played: np.ndarray, slack: np.ndarray) -> bool:
@@ -232,10 +232,32 @@ class Judged(NamedTuple):
         ends = {each[-1] for each in found}
         return list(ends) if len(ends) == 1 else sorted({one for each in found for one in each})
 
-    def only(self, candidates: Sequence[int], more: np.ndarray) -> "Judged":
-        """Some of the candidates, with more episodes of theirs."""
-        more = np.where(np.isfinite(self.limits), more[:, :, 1:], more)
-        return self._replace(returns=np.concatenate([self.returns[list(candidates)], more], axis=1))
+    def with_more(self, returns: np.ndarray) -> "Judged":
+        """With more episodes of each candidate."""
+        more = np.where(np.isfinite(self.limits), returns[:, :, 1:], returns)
+        return self._replace(returns=np.concatenate([self.returns, more], axis=1))
+
+
+class Field(NamedTuple):
+    """The candidates of one member that are still in question, and what decides between them."""
+
+    candidates: Sequence[int]
+    judged: Judged
+
+    @classmethod
+    def of(cls, judged: Judged, number: int) -> "Field":
+        """The first ones."""
+        return cls(range(number), judged._replace(returns=judged.returns[:number]))
+
+    def narrowed(self) -> "Field":
+        """Without those that are out of the question."""
+        left = self.judged.contenders() if len(self.candidates) > 1 else [0]
+        returns = self.judged.returns[left]
+        return Field([self.candidates[one] for one in left], self.judged._replace(returns=returns))
+
+    def with_more(self, returns: np.ndarray) -> "Field":
+        """With more episodes `[most, episodes, 2, M]` of each."""
+        return self._replace(judged=self.judged.with_more(returns[: len(self.candidates)]))
 
 
 def _judged(algorithms: Any, member: int, returns: np.ndarray, origin: np.ndarray) -> Judged:

@@ -143,10 +143,7 @@ def hand_over(run: Run, population: Population, agents: Any) -> tuple[Any, tuple
             return evaluate_on_host(population, run.env, agents, episodes=few, **settings)
         return evaluate(population, agents, episodes=selection.EPISODES, **settings)
 
-    rounds = selection.MAX_ROUNDS
-    if on_host(run.env):
-        rounds = selection.affordable_rounds(population, run.total_timesteps)
-    found = selection.select(population, agents, play, len(run.order.objectives), rounds)
+    found = selection.select(population, agents, play, len(run.order.objectives), run.total_timesteps)
     if found is None:
         return agents, ()
     about = [
