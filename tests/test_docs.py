@@ -154,3 +154,18 @@ def test_versions_agree():
 
 def test_types_are_shipped():
     assert (ROOT / "src" / "lexrl" / "py.typed").exists()
+
+
+def test_every_line_has_a_place():
+    """CONTRIBUTING.md says where a line lives: in files that exist, and every module or package is among them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    section = text.partition("## Where does a line live?")[2].partition("\n## ")[0]
+    rows = [row for row in section.splitlines() if row.startswith("| ")]
+    named = set(re.findall(r"`([a-z_/]+(?:\.py|/))`", "\n".join(rows)))
+    source = ROOT / "src" / "lexrl"
+    assert not [name for name in named if not (source / name).exists()]
+    places = {f"{path.name}/" if path.is_dir() else path.name for path in source.iterdir()}
+    assert {name for name in places if re.fullmatch(r"[a-z]\w*(\.py|/)", name)} <= {
+        *named,
+        *(f"{name.partition('/')[0]}/" for name in named if "/" in name),
+    }

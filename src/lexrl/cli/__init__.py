@@ -13,7 +13,7 @@ from rich.table import Table
 import lexrl
 from lexrl import backend
 from lexrl.cli import console
-from lexrl.errors import InputError
+from lexrl.errors import InputError, suggestion
 
 COMMANDS = {
     "train": "Train an algorithm on an environment.",
@@ -46,7 +46,9 @@ def main(argv: list[str] | None = None) -> None:
             print(f"lexrl {lexrl.__version__}")
             return
         if words[0] not in COMMANDS:
-            raise InputError(f"There is no command {words[0]!r}; there are {', '.join(COMMANDS)}.")
+            raise InputError(
+                f"There is no command {words[0]!r}; there are {', '.join(COMMANDS)}.{suggestion(words[0], COMMANDS)}"
+            )
         backend.ensure_configured()
         with console.plain_warnings(console.error_console):
             importlib.import_module(f"lexrl.cli.{words[0]}").main(words[1:])
