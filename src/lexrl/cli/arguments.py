@@ -149,7 +149,7 @@ def gymnasium_settings(max_episode_steps: int | None = None, discrete_observatio
     """A Gymnasium environment.
 
     Args:
-        max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it states none.
+        max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it has none.
         discrete_observations: observations of integers become one integer each, for tabular algorithms.
     """
     return {"max_episode_steps": max_episode_steps, "discrete_observations": discrete_observations}
