@@ -17,17 +17,17 @@ from lexrl.errors import InputError, suggestion
 
 COMMANDS = {
     "train": "Train an algorithm on an environment.",
-    "resume": "Continue a run that was stopped.",
-    "continue": "Train a finished run further.",
-    "sweep": "Train with many settings, and confirm the best.",
-    "evaluate": "Play fresh episodes with the policies of a finished run.",
+    "resume": "Continue an interrupted run.",
+    "continue": "Train a finished run for more steps.",
+    "sweep": "Train with many settings and confirm the best one.",
+    "evaluate": "Evaluate the policies of a finished run on fresh episodes.",
     "verify": "Decide whether the policies of a finished run keep the priority.",
     "compare": "Rank finished runs.",
     "video": "Record an episode as GIF, MP4 or PNG.",
     "report": "Write one HTML page about all runs in a folder.",
     "solve": "Compute the exact lexicographic optimum of a finite environment.",
     "check": "Check the conditions of the convergence theorems.",
-    "experiment": "Repeat an experiment of the paper.",
+    "experiment": "Reproduce an experiment of the paper.",
     "list": "List algorithms, environments and experiments.",
 }
 """Each is a module of this package, with `main(argv)`."""

@@ -17,7 +17,7 @@ class List:
     """List the algorithms, the environments with their signals, and the experiments."""
 
     json: bool = False
-    """As JSON, for other programs."""
+    """Print JSON, for other programs."""
 
 
 def main(argv: list[str]) -> None:

@@ -17,9 +17,9 @@ class Video:
     run: tyro.conf.Positional[pathlib.Path]
     """The run's folder."""
     seed: Whole = None
-    """Whose policy; by default the first seed's."""
+    """The seed whose policy is used; by default the first."""
     episode: int = 0
-    """Which of the episodes of `lexrl evaluate`, counted from 0."""
+    """Which of the episodes of `lexrl evaluate` to record, counted from 0."""
     out: Place = None
     """The file; by default episode.gif in the run's folder."""
     fps: Number = None
