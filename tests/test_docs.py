@@ -114,13 +114,14 @@ def test_every_algorithm_shows_its_settings():
 
 
 @pytest.mark.parametrize("name", catalog.ALGORITHMS)
-def test_every_setting_has_a_docstring(name, monkeypatch):
+def test_the_tables_of_settings_and_metrics(name, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
     tables = importlib.import_module("code_tables")
     kind = catalog.ALGORITHMS[name].load()
     blank = [row[0] for row in tables.settings(kind) if not row[2]]
     assert dataclasses.is_dataclass(kind)
     assert not blank, f"{kind.__name__} does not explain {blank}"
+    assert all(meaning for *_, meaning in tables.metrics(name))  # read off a traced update
 
 
 def layers() -> dict[str, int]:
@@ -154,3 +155,18 @@ def test_versions_agree():
 
 def test_types_are_shipped():
     assert (ROOT / "src" / "lexrl" / "py.typed").exists()
+
+
+def test_every_line_has_a_place():
+    """CONTRIBUTING.md says where a line lives: in files that exist, and every module or package is among them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    section = text.partition("## Where does a line live?")[2].partition("\n## ")[0]
+    rows = [row for row in section.splitlines() if row.startswith("| ")]
+    named = set(re.findall(r"`([a-z_/]+(?:\.py|/))`", "\n".join(rows)))
+    source = ROOT / "src" / "lexrl"
+    assert not [name for name in named if not (source / name).exists()]
+    places = {f"{path.name}/" if path.is_dir() else path.name for path in source.iterdir()}
+    assert {name for name in places if re.fullmatch(r"[a-z]\w*(\.py|/)", name)} <= {
+        *named,
+        *(f"{name.partition('/')[0]}/" for name in named if "/" in name),
+    }

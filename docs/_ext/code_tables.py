@@ -151,10 +151,10 @@ def metric_shapes(algorithm: str) -> dict[str, str]:
     single = algorithm in {one.parent for one in catalog.ALGORITHMS.values()}
     objectives = ("reward",) if single else ("cost", "reward")
     try:
-        preset = lexrl.preset(algorithm, "grid-nav")
-        made = units.resolve(preset.algorithm, preset.total_timesteps)
+        made = lexrl.preset(algorithm, "grid-nav").algorithm
     except lexrl.InputError:
         made = entry.make()
+    made = units.resolve(made, total_timesteps=10**6)  # schedules over fractions of a run
     spec = Spec(Discrete(5), Discrete(3), objectives, 10)
     batch = (made.num_steps, made.num_envs)
     whole, number = jnp.zeros(batch, jnp.int32), jnp.zeros(batch)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_type_hints
 
-from lexrl.errors import InputError
+from lexrl.errors import InputError, suggestion
 
 
 class Entry(NamedTuple):
@@ -53,7 +53,8 @@ class Entry(NamedTuple):
 
     def summary(self) -> str:
         """The first line of the documentation of what the line stands for."""
-        return (self.load().__doc__ or self.title).strip().splitlines()[0]
+        line = (self.load().__doc__ or self.title).strip().splitlines()[0]
+        return f"{line.removesuffix('.')}, as in {self.title}." if self.defaults else line
 
 
 Table = dict[str, Entry]
@@ -74,7 +75,7 @@ def add(entries: Table, entry: Entry) -> None:
 def find(entries: Table, name: str, kind: str) -> Entry:
     """The entry of a name; `kind` is what the sentence about an unknown one calls it."""
     if name not in entries:
-        raise InputError(f"There is no {kind} {name!r}; there are {', '.join(entries)}.")
+        raise InputError(f"There is no {kind} {name!r}; there are {', '.join(entries)}.{suggestion(name, entries)}")
     return entries[name]
 
 

@@ -69,9 +69,9 @@ class Convergence(eqx.Module):
     """Decides when objectives have converged."""
 
     stats_window_size: float = 100.0
-    """Number of episodes that a return is averaged over."""
+    """Number of episodes over which returns are averaged."""
     patience: float = 200.0
-    """An objective has converged once this many episodes showed no trend."""
+    """Number of episodes without a trend after which an objective has converged."""
     sequential: bool = eqx.field(static=True, default=False)
     """Optimize one objective at a time, in order of importance, instead of all at once."""
 

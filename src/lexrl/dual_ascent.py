@@ -45,22 +45,22 @@ class DualAscent(eqx.Module):
     beta: Schedules = eqx.field(
         converter=partial(as_schedules, name="beta"), default=Constant(1.0), metadata=counts("updates")
     )
-    """Rate at which each objective moves the policy, relative to `learning_rate`, by the number of updates: one, or one
+    """Step size of each objective relative to `learning_rate`: one number or schedule over the updates for all, or one
     each; smaller for less important objectives."""
     eta: Schedules = eqx.field(
         converter=partial(as_schedules, name="eta"), default=Constant(1.0), metadata=counts("updates")
     )
-    """Rate of the multipliers, per window of episodes: one, or M + 1, the i-th of which applies while i objectives have
-    converged."""
+    """Step size of the multipliers, per window of episodes: one, or M + 1, of which the i-th applies while i objectives
+    have converged."""
     normalize_violation: bool = eqx.field(static=True, default=True)
-    """Measure violations in standard deviations of an episode's return instead of in its own units, so that the same
-    eta fits returns of any size."""
+    """Measure violations in standard deviations of an episode's return, so that eta does not depend on the scale of the
+    returns."""
     damping: float = 0.0
-    """Weight gradients by `lambda (1 + damping x violation)`. Without damping, multipliers and returns oscillate where
-    several policies are worth the same."""
+    """Weight gradients by `lambda (1 + damping x violation)`, which prevents oscillation of multipliers and returns
+    where several policies are equally good."""
     max_multiplier: float = 100.0
-    """Upper bound of the last multiplier in use; each more important one may be this many times larger, so that it can
-    always outweigh the next."""
+    """Upper bound of the multiplier of the second-to-last objective; the bound of each more important one is larger by
+    this factor, so that it can always outweigh the next."""
 
     __repr__ = short_repr
 

@@ -1,9 +1,11 @@
 """Errors that a user can correct."""
 
+import difflib
 import numbers
 import os
 import pathlib
 import reprlib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -19,6 +21,12 @@ def require_whole(least: int = 1, most: int = 2**31 - 1, **values: Any) -> None:
         if not least <= int(value) <= most:
             needed = f"{least} or more" if int(value) < least else f"{most:,} or less"
             raise InputError(f"{name} is {reprlib.repr(value)}; it must be {needed}.")
+
+
+def suggestion(given: str, known: Iterable[str]) -> str:
+    """A question to end a sentence about an unknown name with: which one was meant? Empty if none is similar."""
+    similar = difflib.get_close_matches(given, known, n=1)
+    return f" Did you mean {similar[0]!r}?" if similar else ""
 
 
 def as_path(given: Any) -> pathlib.Path:

@@ -127,19 +127,19 @@ class Networks(eqx.Module):
     """Actor and critic, two separate networks, and how they are trained."""
 
     hidden_sizes: tuple[int, ...] = eqx.field(static=True, default=(64, 64))
-    """Sizes of the hidden layers, of the actor and the critic; none: linear."""
+    """Sizes of the hidden layers of the actor and the critic; none: linear."""
     critic_hidden_sizes: tuple[int, ...] | None = eqx.field(static=True, default=None)
-    """Other sizes for the critic; empty: linear in the features."""
+    """Sizes of the hidden layers of the critic, if they differ; empty: linear in the features."""
     activation: Activation = eqx.field(static=True, default="tanh")
     use_bias: bool = eqx.field(static=True, default=True)
-    """Networks with biases; without hidden layers and biases they are tables on discrete observations."""
+    """Use biases; with neither hidden layers nor biases, networks are tables if observations are discrete."""
     normalize_observations: bool = eqx.field(static=True, default=True)
-    """Subtract the mean of all observations so far and divide by their standard deviation. Not where observations are
-    discrete, and not for networks of your own or features of the critic's."""
+    """Subtract the running mean of the observations and divide by their running standard deviation; not for discrete
+    observations, custom networks and critic features."""
     critic_features: Features | None = eqx.field(static=True, default=None)
-    """A function of the observation that the critic sees instead of it."""
+    """A function of the observation whose result is the input of the critic."""
     squash_output: bool = eqx.field(static=True, default=False)
-    """Squash continuous actions into their bounds, by tanh."""
+    """Squash continuous actions to their bounds with tanh."""
     init_std: float = 0.6
     """Initial standard deviation of continuous actions."""
     actor: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
@@ -151,7 +151,7 @@ class Networks(eqx.Module):
     optimizer: Optimizer = eqx.field(static=True, converter=as_optimizer, default="adam")
     """'adam', 'sgd' (as the theorems require), or an optax optimizer such as optax.adamw."""
     max_grad_norm: float = 0.5
-    """Gradients are clipped to this norm; 0: never."""
+    """Gradients are clipped to this norm; 0: no clipping."""
 
     __repr__ = short_repr
 

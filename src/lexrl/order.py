@@ -112,6 +112,9 @@ class Order(NamedTuple):
     def __str__(self) -> str:
         return " > ".join(str(objective) for objective in self.objectives)
 
+    def __repr__(self) -> str:
+        return f"Order({str(self)!r})"
+
 
 def parse(text: "str | Order") -> Order:
     """Read an order expression."""

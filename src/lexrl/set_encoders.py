@@ -61,18 +61,18 @@ class SetEncoder:
     """A network for sets, as an actor, a critic or a Q-network: `Networks(actor=SetEncoder(), critic=SetEncoder())`."""
 
     mode: str = "attention"
-    """The agent attends to the others, or they are pooled."""
+    """Attention from the agent's row to the others, or pooling of all other rows."""
     width: int = 64
-    """Size of a row's embedding."""
+    """Size of the embedding of a row."""
     embed_sizes: tuple[int, ...] = (64,)
     """Sizes of the hidden layers that embed each row."""
     num_heads: int = 2
-    """Heads of the attention, which share the width."""
+    """Number of attention heads; they split the width."""
     hidden_sizes: tuple[int, ...] = (64,)
-    """Sizes of the hidden layers that read the answer."""
+    """Sizes of the hidden layers after attention or pooling."""
     activation: Activation = "relu"
     output_scale: float = 0.1
-    """Scale of the last layer's first weights."""
+    """Scale of the initial weights of the last layer."""
 
     def __post_init__(self):
         require_layers(self.activation, self.embed_sizes, self.hidden_sizes)

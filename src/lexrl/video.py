@@ -12,6 +12,24 @@ from PIL import Image
 from lexrl.errors import InputError
 
 Frames = Sequence[np.ndarray] | np.ndarray
+ENDINGS = (".gif", ".mp4", ".png")
+
+
+def require_ending(path: pathlib.Path) -> None:
+    """Raise an error if frames cannot be written to a file of this name."""
+    if path.suffix not in ENDINGS:
+        raise InputError(f"A video cannot be written as {path.name!r}; give a name that ends in .gif, .mp4 or .png.")
+
+
+def encode(ending: str, frames: Frames, fps: float) -> bytes:
+    """Frames as the ending of a file name says: a GIF, an MP4, or six of them side by side as a PNG."""
+    if ending == ".png":
+        some = np.unique(np.linspace(0, len(frames) - 1, 6).round().astype(int))
+        return png(np.concatenate([frames[i] for i in some], axis=1))
+    if ending == ".mp4":
+        return mp4(frames, fps)
+    every = 1 if fps <= 25 else 2  # every other frame of a fast environment: a GIF of them all would be large
+    return gif(frames[::every], fps / every)
 
 
 def png(frame: np.ndarray) -> bytes:

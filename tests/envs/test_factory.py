@@ -134,7 +134,7 @@ class TestInstances:
             as_env(kind(), max_episode_steps=5)
 
     def test_no_time_limit(self):
-        with pytest.warns(UnlimitedEpisodes, match="states no time limit"):
+        with pytest.warns(UnlimitedEpisodes, match="has no time limit"):
             assert as_env(Walk()).spec.max_episode_steps == 1_000
         assert as_env(Walk(), max_episode_steps=5).spec.max_episode_steps == 5
 

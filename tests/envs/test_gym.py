@@ -339,9 +339,9 @@ class TestRefused:
             GymEnv("mo-nothing-v0")
 
     def test_lengths(self):
-        with pytest.warns(UnlimitedEpisodes, match=r"Blackjack-v1 states no time limit: .* after 1,000 steps"):
+        with pytest.warns(UnlimitedEpisodes, match=r"Blackjack-v1 has no time limit, .* after 1,000 steps"):
             assert GymEnv("Blackjack-v1").spec.max_episode_steps == 1_000
-        with pytest.warns(UnlimitedEpisodes, match="Corridor.* states no time limit"):
+        with pytest.warns(UnlimitedEpisodes, match="Corridor.* has no time limit"):
             assert GymEnv(Corridor).spec.max_episode_steps == 1_000
         with pytest.raises(InputError, match="max_episode_steps is 0; it must be 1 or more"):
             GymEnv("CartPole-v1", max_episode_steps=0)

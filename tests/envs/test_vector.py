@@ -225,7 +225,7 @@ class TestRefused:
             lexrl.train(Scribe(num_envs=5), together(AutoresetMode.NEXT_STEP), ORDER, seeds=1, total_timesteps=5)
 
     def test_no_time_limit(self):
-        with pytest.warns(UnlimitedEpisodes, match="states no time limit"):
+        with pytest.warns(UnlimitedEpisodes, match="has no time limit"):
             assert GymVectorEnv(lambda: SyncVectorEnv([Corridor])).spec.max_episode_steps == 1_000
 
     def test_closed_after_looking(self):

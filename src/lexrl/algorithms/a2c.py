@@ -30,24 +30,24 @@ class State(NamedTuple):
 
 
 class A2C(eqx.Module):
-    """Advantage actor-critic of one objective."""
+    """Advantage actor-critic for one objective."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Environments that are stepped in parallel."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=64)
     """Steps of each environment between updates."""
     gamma: float = 0.99
     """Discount factor."""
     gae_lambda: float = 0.97
-    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 relies on the critic, 1 on the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
-    """Learning rate of the actor, by the number of updates."""
+    """Learning rate of the actor: a number, or a schedule over the updates."""
     critic_learning_rate: Schedule = eqx.field(
         converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
     )
-    """Learning rate of the critic."""
+    """Learning rate of the critic: a number, or a schedule over the updates."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
-    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    """Coefficient of the entropy bonus, relative to the normalized advantage; may be a schedule over the updates."""
     networks: Networks = Networks()
 
     __repr__ = short_repr

@@ -58,17 +58,18 @@ class ApproPO(eqx.Module):
     """A mixture of policies whose mean returns lie in a box (or another convex set)."""
 
     target_set: ConvexSet = eqx.field(converter=as_box, default=as_box("reward in 90..350, cost in 0..10"))
-    """Where the mean returns of the signals shall lie, as in 'reward in 90..350, cost in 0..10'."""
+    """The set in which the mean returns of the signals should lie, as in 'reward in 90..350, cost in 0..10'."""
     episodes_per_update: int = eqx.field(static=True, default=1)
-    """Episodes between updates of the direction."""
+    """Number of episodes between updates of the direction."""
     mixture_size: int = eqx.field(static=True, default=32)
-    """Number of policies kept of the mixture."""
+    """Number of policies in the mixture."""
     eta: Schedule = eqx.field(converter=named("eta"), default=Power(0.5), metadata=counts("direction updates"))
-    """Step size of the direction, by the number of its updates, in units where the set is about 1 away."""
+    """Step size of the direction, in units where the distance of the set is about 1; may be a schedule over its
+    updates."""
     kappa: float = 1.0
     """The constant that lifts the set to a cone, in units of the set's size."""
     oracle: DQN = DQN()
-    """The algorithm that finds a best response to the direction."""
+    """The algorithm that learns a best response to the direction."""
 
     __repr__ = short_repr
 

@@ -32,39 +32,41 @@ ReturnEstimate = Literal["rewards", "surrogate"]
 
 
 class LPPOAverageReward(eqx.Module):
-    """The paper's LPPO of the mean reward per step."""
+    """The paper's LPPO for average reward."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Environments that are stepped in parallel."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=64)
     """Steps of each environment between updates."""
     num_epochs: int = eqx.field(static=True, default=4)
-    """Passes over each rollout."""
+    """Number of passes over each rollout."""
     num_minibatches: int = eqx.field(static=True, default=4)
-    """Minibatches per epoch; each makes a gradient step."""
+    """Number of minibatches, and so of gradient steps, per epoch."""
     gae_lambda: float = 0.95
-    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 relies on the critic, 1 on the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
-    """Learning rate of the actor, by the number of updates."""
+    """Learning rate of the actor: a number, or a schedule over the updates."""
     critic_learning_rate: Schedule = eqx.field(
         converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
     )
-    """Learning rate of the critic."""
+    """Learning rate of the critic: a number, or a schedule over the updates."""
     surrogate: Surrogate = eqx.field(static=True, default="clip")
-    """Stay close to the old policy by clipping the ratio, or by a KL penalty."""
+    """How the policy is kept close to the old one: by clipping the ratio, or by a KL penalty."""
     clip_range: float = 0.2
-    """How far the ratio may move from 1."""
+    """Clip the probability ratio to 1 plus or minus this."""
     kl_target: float = 0.01
-    """KL divergence per update that the penalty is tuned to."""
+    """Target of the KL divergence per update, to which the penalty is adapted."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
-    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    """Coefficient of the entropy bonus, relative to the normalized advantage; may be a schedule over the updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
-    """How much of its return an objective may lose to less important ones: one, or one each."""
+    """Loss of return that is acceptable in favor of less important objectives: one number for all objectives, or one
+    each."""
     return_estimate: ReturnEstimate = eqx.field(static=True, default="rewards")
     """Estimate returns from the rewards of each rollout, or from these plus the change that the surrogate predicts for
     the last gradient steps."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
-    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    """Normalize the weights to a sum of 1 and the combined advantage to a standard deviation of 1; the theory uses
+    neither."""
     convergence: Convergence = Convergence()
     multipliers: DualAscent = DualAscent()
     networks: Networks = Networks(normalize_observations=False)
@@ -101,26 +103,28 @@ class LPPOAverageReward(eqx.Module):
 
 
 class LA2CAverageReward(eqx.Module):
-    """The paper's LA2C of the mean reward per step."""
+    """The paper's LA2C for average reward."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Environments that are stepped in parallel."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=16)
     """Steps of each environment between updates."""
     gae_lambda: float = 0.95
-    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 relies on the critic, 1 on the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
-    """Learning rate of the actor, by the number of updates."""
+    """Learning rate of the actor: a number, or a schedule over the updates."""
     critic_learning_rate: Schedule = eqx.field(
         converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
     )
-    """Learning rate of the critic."""
+    """Learning rate of the critic: a number, or a schedule over the updates."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
-    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    """Coefficient of the entropy bonus, relative to the normalized advantage; may be a schedule over the updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
-    """How much of its return an objective may lose to less important ones: one, or one each."""
+    """Loss of return that is acceptable in favor of less important objectives: one number for all objectives, or one
+    each."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
-    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    """Normalize the weights to a sum of 1 and the combined advantage to a standard deviation of 1; the theory uses
+    neither."""
     convergence: Convergence = Convergence()
     multipliers: DualAscent = DualAscent()
     networks: Networks = Networks(normalize_observations=False)

@@ -27,7 +27,7 @@ class DoubleQLearning(eqx.Module):
     """Lexicographic Double Q-learning."""
 
     gamma: tuple[float, ...] | float = 0.99
-    """Discount: one for all objectives, or one each."""
+    """Discount factor: one number for all objectives, or one each."""
     alpha: Schedule = eqx.field(converter=named("alpha"), default=Power(0.8), metadata=counts("visits"))
     """Learning rate, in the visits n to a state and action: 0.01, n^-0.7, 10/n, 1 to 0.01 in 1e5."""
     exploration: Exploration = eqx.field(converter=as_exploration, default=Prefixes())
@@ -50,7 +50,7 @@ class DoubleQLearning(eqx.Module):
     )
     """Another tolerance for the update (tau_Q) than for choosing actions (tau_B); theory requires it no larger."""
     initial_q: tuple[float, ...] | float = 0.0
-    """Initial Q-values: one for all objectives, or one each; high ones encourage exploration."""
+    """Initial Q-values: one number for all objectives, or one each; high values encourage exploration."""
 
     __repr__ = short_repr
 

@@ -24,9 +24,9 @@ class FixedAction(eqx.Module):
     """Always the same discrete action."""
 
     action: int = eqx.field(static=True, default=0)
-    """Which."""
+    """The action."""
     num_envs: int = eqx.field(static=True, default=16)
-    """Parallel environments."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=16)
     """Steps of each environment per iteration."""
 

@@ -35,27 +35,30 @@ class LA2C(eqx.Module):
     """Lexicographic advantage actor-critic."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Environments that are stepped in parallel."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=64)
     """Steps of each environment between updates."""
     gamma: tuple[float, ...] | float = 0.99
-    """Discount factor: one for all objectives, or one each."""
+    """Discount factor: one number for all objectives, or one each."""
     gae_lambda: float = 0.97
-    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 relies on the critic, 1 on the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
-    """Learning rate of the actor, by the number of updates."""
+    """Learning rate of the actor: a number, or a schedule over the updates."""
     critic_learning_rate: Schedule = eqx.field(
         converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
     )
-    """Learning rate of the critic."""
+    """Learning rate of the critic: a number, or a schedule over the updates."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
-    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    """Coefficient of the entropy bonus, relative to the normalized advantage; may be a schedule over the updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0))
-    """How much of its return an objective may lose to less important ones: one, or one each."""
+    """Loss of return that is acceptable in favor of less important objectives: one number for all objectives, or one
+    each."""
     mixture: bool = eqx.field(static=True, default=True)
-    """Use slack by a mixture: for each episode one of several policies is drawn. Else the best single one is kept."""
+    """Use the slack with a mixture of policies, one of which is drawn for each episode; otherwise the best single
+    policy is kept."""
     limits: tuple[float, ...] | float = math.inf
-    """The undiscounted return that is enough, as an order states it: `cost <= 10` is -10. Infinite: none is."""
+    """Undiscounted return of each objective that is sufficient, as given by the order: `cost <= 10` is -10; infinite
+    without a limit."""
     stages: Stages = Stages()
     multipliers: Multipliers = Multipliers()
     networks: Networks = Networks()

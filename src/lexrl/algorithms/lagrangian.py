@@ -60,15 +60,16 @@ class PIDLagrangian(eqx.Module):
     """How the multipliers of limits move, in the units of the signals."""
 
     ki: Schedule = eqx.field(converter=named("ki"), default=Constant(0.05), metadata=counts("updates"))
-    """Integral gain: added to a multiplier per unit of violation and window of episodes, by the number of updates."""
+    """Integral gain: added to a multiplier per unit of violation and window of episodes; may be a schedule over the
+    updates."""
     kp: float = 0.0
     """Proportional gain: added per unit of violation."""
     kd: float = 0.0
-    """Derivative gain: added per unit by which the violation has grown."""
+    """Derivative gain: added per unit of increase of the violation."""
     stats_window_size: float = 100.0
-    """Number of episodes that a sum is averaged over."""
+    """Number of episodes over which the sums of signals are averaged."""
     max_multiplier: float = 100.0
-    """Upper bound of every multiplier."""
+    """Upper bound of the multipliers."""
 
     __repr__ = short_repr
 

@@ -38,32 +38,34 @@ class State(NamedTuple):
 
 
 class PaperLA2C(eqx.Module):
-    """LA2C as the paper has it: dual ascent on separate time-scales."""
+    """LA2C as in the paper: dual ascent on separate time-scales."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Environments that are stepped in parallel."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=16)
     """Steps of each environment between updates."""
     gamma: tuple[float, ...] | float = 0.99
-    """Discount factor: one for all objectives, or one each."""
+    """Discount factor: one number for all objectives, or one each."""
     gae_lambda: float = 0.95
-    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 relies on the critic, 1 on the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
-    """Learning rate of the actor, by the number of updates."""
+    """Learning rate of the actor: a number, or a schedule over the updates."""
     critic_learning_rate: Schedule = eqx.field(
         converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
     )
-    """Learning rate of the critic."""
+    """Learning rate of the critic: a number, or a schedule over the updates."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
-    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    """Coefficient of the entropy bonus, relative to the normalized advantage; may be a schedule over the updates."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.1))
-    """How much of its return an objective may lose to less important ones: one, or one each."""
+    """Loss of return that is acceptable in favor of less important objectives: one number for all objectives, or one
+    each."""
     return_estimate: ReturnEstimate = eqx.field(static=True, default="episodes")
     """Estimate returns from finished episodes, or from the critic where episodes begin."""
     discounted_states: bool = eqx.field(static=True, default=False)
     """Weight the t-th step of an episode by gamma^t, as the discounted state distribution of the theory does."""
     normalize_advantage: bool = eqx.field(static=True, default=True)
-    """Normalize the weights to sum 1 and the combined advantage to standard deviation 1; the theory uses neither."""
+    """Normalize the weights to a sum of 1 and the combined advantage to a standard deviation of 1; the theory uses
+    neither."""
     convergence: Convergence = Convergence()
     multipliers: DualAscent = DualAscent()
     networks: Networks = Networks(normalize_observations=False)

@@ -35,34 +35,34 @@ class State(NamedTuple):
 
 
 class PPO(eqx.Module):
-    """Proximal policy optimization of one objective."""
+    """Proximal policy optimization for one objective."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Environments that are stepped in parallel."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=64)
     """Steps of each environment between updates."""
     num_epochs: int = eqx.field(static=True, default=4)
-    """Passes over each rollout."""
+    """Number of passes over each rollout."""
     num_minibatches: int = eqx.field(static=True, default=4)
-    """Minibatches per epoch; each makes a gradient step."""
+    """Number of minibatches, and so of gradient steps, per epoch."""
     gamma: float = 0.99
     """Discount factor."""
     gae_lambda: float = 0.97
-    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 relies on the critic, 1 on the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
-    """Learning rate of the actor, by the number of updates."""
+    """Learning rate of the actor: a number, or a schedule over the updates."""
     critic_learning_rate: Schedule = eqx.field(
         converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
     )
-    """Learning rate of the critic."""
+    """Learning rate of the critic: a number, or a schedule over the updates."""
     surrogate: Surrogate = eqx.field(static=True, default="clip")
-    """Stay close to the old policy by clipping the ratio, or by a KL penalty."""
+    """How the policy is kept close to the old one: by clipping the ratio, or by a KL penalty."""
     clip_range: float = 0.2
-    """How far the ratio may move from 1."""
+    """Clip the probability ratio to 1 plus or minus this."""
     kl_target: float = 0.01
-    """KL divergence per update that the penalty is tuned to."""
+    """Target of the KL divergence per update, to which the penalty is adapted."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
-    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    """Coefficient of the entropy bonus, relative to the normalized advantage; may be a schedule over the updates."""
     networks: Networks = Networks()
 
     __repr__ = short_repr

@@ -28,7 +28,7 @@ class Random(eqx.Module):
     """Uniformly random actions."""
 
     num_envs: int = eqx.field(static=True, default=16)
-    """Parallel environments."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=16)
     """Steps of each environment per iteration."""
 

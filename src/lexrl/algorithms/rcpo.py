@@ -45,25 +45,25 @@ class RCPO(eqx.Module):
     """Reward-constrained policy optimization: an actor-critic on a penalized reward."""
 
     constraints: tuple[Limit, ...] = eqx.field(converter=as_limits, default=as_limits("cost <= 10"))
-    """Limits on the mean sum of a signal over an episode, as in 'cost <= 10'; several are joined by ','."""
+    """Limits on the mean episode sum of a signal, as in 'cost <= 10'; several are separated by commas."""
     num_envs: int = eqx.field(static=True, default=16)
-    """Environments that are stepped in parallel."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=16)
     """Steps of each environment between updates."""
     gamma: float = 0.99
     """Discount factor of the penalized reward."""
     gae_lambda: float = 0.95
-    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 relies on the critic, 1 on the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
-    """Learning rate of the actor, by the number of updates."""
+    """Learning rate of the actor: a number, or a schedule over the updates."""
     critic_learning_rate: Schedule = eqx.field(
         converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
     )
-    """Learning rate of the critic."""
+    """Learning rate of the critic: a number, or a schedule over the updates."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
-    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    """Coefficient of the entropy bonus, relative to the normalized advantage; may be a schedule over the updates."""
     lagrangian: UnitFreeLagrangian | PIDLagrangian = UnitFreeLagrangian()
-    """How the multipliers move: unit-free, or a PID controller in the units of the signals."""
+    """How the multipliers are updated: independently of units, or by a PID controller in the units of the signals."""
     networks: Networks = Networks()
 
     __repr__ = short_repr

@@ -24,7 +24,7 @@ class Sarsa(eqx.Module):
     """Lexicographic SARSA."""
 
     gamma: tuple[float, ...] | float = 0.99
-    """Discount: one for all objectives, or one each."""
+    """Discount factor: one number for all objectives, or one each."""
     alpha: Schedule = eqx.field(converter=named("alpha"), default=Power(0.8), metadata=counts("visits"))
     """Learning rate, in the visits n to a state and action: 0.01, n^-0.7, 10/n, 1 to 0.01 in 1e5."""
     exploration: Exploration = eqx.field(converter=as_exploration, default=Prefixes())
@@ -43,7 +43,7 @@ class Sarsa(eqx.Module):
     )
     """Lower bound of the learning rate, by the number of updates: early estimates are forgotten, late ones averaged."""
     initial_q: tuple[float, ...] | float = 0.0
-    """Initial Q-values: one for all objectives, or one each; high ones encourage exploration."""
+    """Initial Q-values: one number for all objectives, or one each; high values encourage exploration."""
 
     __repr__ = short_repr
 

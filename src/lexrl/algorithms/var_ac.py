@@ -52,25 +52,26 @@ class VaRAC(eqx.Module):
     chance_constraints: tuple[ChanceConstraint, ...] = eqx.field(
         converter=as_chance_constraints, default=as_chance_constraints("cost <= 10 with 0.95")
     )
-    """The limit on an episode's sum, and the probability to keep it, as in 'cost <= 10 with 0.95'."""
+    """A limit on the episode sum of a signal and the probability with which it must hold, as in 'cost <= 10 with
+    0.95'."""
     risk_measure: RiskMeasure = eqx.field(static=True, default="var")
-    """Bound the probability of violations (VaR); or bound the mean of the worst episodes (CVaR)."""
+    """Constrain the probability of exceeding the limit (VaR), or the mean of the worst episodes (CVaR)."""
     num_envs: int = eqx.field(static=True, default=16)
-    """Environments that are stepped in parallel."""
+    """Number of parallel environments."""
     num_steps: int = eqx.field(static=True, default=16)
     """Steps of each environment between updates."""
     gamma: float = 0.99
     """Discount factor of the penalized reward."""
     gae_lambda: float = 0.95
-    """Lambda of generalized advantage estimation: 0 trusts the critic, 1 the returns."""
+    """Lambda of generalized advantage estimation: 0 relies on the critic, 1 on the returns."""
     learning_rate: Schedule = eqx.field(converter=as_schedule, default=Constant(1e-3), metadata=counts("updates"))
-    """Learning rate of the actor, by the number of updates."""
+    """Learning rate of the actor: a number, or a schedule over the updates."""
     critic_learning_rate: Schedule = eqx.field(
         converter=named("critic_learning_rate"), default=Constant(1e-3), metadata=counts("updates")
     )
-    """Learning rate of the critic."""
+    """Learning rate of the critic: a number, or a schedule over the updates."""
     ent_coef: Schedule = eqx.field(converter=named("ent_coef"), default=Constant(0.0), metadata=counts("updates"))
-    """Entropy coefficient, in units of the normalized advantage, by the number of updates."""
+    """Coefficient of the entropy bonus, relative to the normalized advantage; may be a schedule over the updates."""
     lagrangian: PIDLagrangian = PIDLagrangian(ki=Constant(10.0), max_multiplier=1000.0)
     networks: Networks = Networks()
 

@@ -13,21 +13,21 @@ from rich.table import Table
 import lexrl
 from lexrl import backend
 from lexrl.cli import console
-from lexrl.errors import InputError
+from lexrl.errors import InputError, suggestion
 
 COMMANDS = {
     "train": "Train an algorithm on an environment.",
-    "resume": "Continue a run that was stopped.",
-    "continue": "Train a finished run further.",
-    "sweep": "Train with many settings, and confirm the best.",
-    "evaluate": "Play fresh episodes with the policies of a finished run.",
+    "resume": "Continue an interrupted run.",
+    "continue": "Train a finished run for more steps.",
+    "sweep": "Train with many settings and confirm the best one.",
+    "evaluate": "Evaluate the policies of a finished run on fresh episodes.",
     "verify": "Decide whether the policies of a finished run keep the priority.",
     "compare": "Rank finished runs.",
     "video": "Record an episode as GIF, MP4 or PNG.",
     "report": "Write one HTML page about all runs in a folder.",
     "solve": "Compute the exact lexicographic optimum of a finite environment.",
     "check": "Check the conditions of the convergence theorems.",
-    "experiment": "Repeat an experiment of the paper.",
+    "experiment": "Reproduce an experiment of the paper.",
     "list": "List algorithms, environments and experiments.",
 }
 """Each is a module of this package, with `main(argv)`."""
@@ -46,7 +46,9 @@ def main(argv: list[str] | None = None) -> None:
             print(f"lexrl {lexrl.__version__}")
             return
         if words[0] not in COMMANDS:
-            raise InputError(f"There is no command {words[0]!r}; there are {', '.join(COMMANDS)}.")
+            raise InputError(
+                f"There is no command {words[0]!r}; there are {', '.join(COMMANDS)}.{suggestion(words[0], COMMANDS)}"
+            )
         backend.ensure_configured()
         with console.plain_warnings(console.error_console):
             importlib.import_module(f"lexrl.cli.{words[0]}").main(words[1:])

@@ -23,7 +23,7 @@ from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box
 from lexrl.dual_ascent import Schedules, as_schedules
 from lexrl.envs import highway
 from lexrl.envs.factory import builder, gym_id
-from lexrl.errors import InputError
+from lexrl.errors import InputError, suggestion
 from lexrl.guard import Guard, as_guard
 from lexrl.networks import Builder, Features, as_builder, find_function
 from lexrl.optimizers import Optimizer, as_optimizer
@@ -105,7 +105,7 @@ def require_env(name: str) -> None:
     if name not in catalog.ENVS and not name.startswith(highway.PREFIX) and gym_id(name) is None:
         raise InputError(
             f"There is no environment {name!r}; there are {', '.join(catalog.ENVS)}, Gymnasium's, as in "
-            "gym:CartPole-v1, and highway-env's, as in highway:intersection-v0."
+            f"gym:CartPole-v1, and highway-env's, as in highway:intersection-v0.{suggestion(name, catalog.ENVS)}"
         )
 
 
@@ -149,7 +149,7 @@ def gymnasium_settings(max_episode_steps: int | None = None, discrete_observatio
     """A Gymnasium environment.
 
     Args:
-        max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it states none.
+        max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it has none.
         discrete_observations: observations of integers become one integer each, for tabular algorithms.
     """
     return {"max_episode_steps": max_episode_steps, "discrete_observations": discrete_observations}

@@ -14,12 +14,12 @@ from lexrl.runs import continuing
 
 @dataclasses.dataclass(frozen=True)
 class Continue:
-    """Train a finished run further; what its schedules do then is said."""
+    """Train a finished run for more steps, and print how its schedules continue."""
 
     run: tyro.conf.Positional[pathlib.Path]
     """The run's folder."""
     steps: Steps
-    """More environment steps of each seed."""
+    """Number of additional environment steps per seed."""
     json: bool = False
     """Print the outcome as JSON, and nothing else."""
 

@@ -15,14 +15,14 @@ from lexrl.runs.record import by_objective
 
 @dataclasses.dataclass(frozen=True)
 class Evaluate:
-    """Play fresh episodes with the policies of a finished run."""
+    """Evaluate the policies of a finished run on fresh episodes."""
 
     run: tyro.conf.Positional[pathlib.Path]
     """The run's folder."""
     episodes: int = 100
-    """Episodes with each seed's policy."""
+    """Number of episodes per seed."""
     deterministic: bool = True
-    """Greedy actions; else they are sampled, as in training."""
+    """Use greedy actions; otherwise they are sampled, as in training."""
     json: bool = False
     """Print the means of each seed as JSON, and nothing else."""
 

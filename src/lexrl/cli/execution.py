@@ -84,11 +84,11 @@ def follow(run: Run, folder: pathlib.Path, as_json: bool = False) -> None:
 
 
 def _kinds(result: Result) -> str:
-    """What is evaluated: greedy policies, but for those that must be sampled."""
+    """What is evaluated: greedy policies, except for those that must be stochastic."""
     sampled = sum(policy.is_sampled for policy in result.policies)
-    return (
-        "Greedy policies" if sampled == 0 else f"Policies, greedy but for {sampled} of {len(result)} that are sampled"
-    )
+    if sampled in (0, len(result)):
+        return "Stochastic policies" if sampled else "Greedy policies"
+    return f"Policies ({sampled} of {len(result)} stochastic, the others greedy)"
 
 
 def show(result: Result, folder: pathlib.Path) -> None:

@@ -20,7 +20,7 @@ from lexrl.experiments.schedule import Job
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """Repeat an experiment of the paper; finished runs are not repeated, stopped ones are continued."""
+    """Reproduce an experiment of the paper; finished runs are not repeated, interrupted ones are resumed."""
 
     size: Size = "laptop"
     """For a first look, for minutes on two cores, or as in the paper."""
@@ -31,9 +31,9 @@ class Experiment:
     engine: EngineKind = "here"
     """Where runs are executed: in this process, by several worker processes, or on a Ray cluster."""
     workers: Whole = None
-    """How many runs at once; by default one for each core."""
+    """Number of runs at once; by default one per core."""
     address: Address = None
-    """Of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
+    """Address of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     dry_run: bool = False
     """Only show what would be run, and how long it would take."""
 

@@ -17,7 +17,7 @@ class List:
     """List the algorithms, the environments with their signals, and the experiments."""
 
     json: bool = False
-    """As JSON, for other programs."""
+    """Print JSON, for other programs."""
 
 
 def main(argv: list[str]) -> None:
@@ -32,7 +32,7 @@ def main(argv: list[str]) -> None:
             table.add_row(*(", ".join(value) if isinstance(value, list) else value for value in row.values()))
         console.print(table)
     console.print(
-        "\nGymnasium's environments go by their ids, as in gym:CartPole-v1, and so do highway-env's, as in "
+        "\nEnvironments of Gymnasium and highway-env are given by their id, as in gym:CartPole-v1 and "
         "highway:intersection-v0.",
         markup=False,
     )

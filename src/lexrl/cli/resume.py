@@ -19,16 +19,16 @@ from lexrl.runs import record
 
 @dataclasses.dataclass(frozen=True)
 class Resume:
-    """Continue a run, a sweep or all runs in a folder; they end with the numbers of runs that were not stopped."""
+    """Continue an interrupted run, a sweep or all runs in a folder; results are the same as without an interruption."""
 
     run: tyro.conf.Positional[pathlib.Path]
     """The folder of a run, of a sweep, or of several runs."""
     engine: EngineKind = "here"
     """Where it is executed: in this process, by worker processes, or on a Ray cluster."""
     workers: Whole = None
-    """How many runs at once; by default one for each core."""
+    """Number of runs at once; by default one per core."""
     address: Address = None
-    """Of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
+    """Address of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     json: bool = False
     """Print the outcome as JSON, and nothing else; progress goes to the standard error."""
 

@@ -36,7 +36,7 @@ class Sweep(Generic[AlgorithmSettings, EnvSettings]):
     order: Order = ""
     """Objectives by importance, as in "min cost > max reward"."""
     preset: Settings = "tuned"
-    """The settings to start from: ours, where there are some; the paper's; or the algorithm's defaults."""
+    """The settings to start from: ours, if there are any for this pair; the paper's; or the algorithm's defaults."""
     search: Kind = "grid"
     """Every combination; some of them, at random; or those that optuna proposes."""
     trials: int = 32
@@ -48,17 +48,17 @@ class Sweep(Generic[AlgorithmSettings, EnvSettings]):
     confirm: int = 10
     """How many agents with fresh seeds confirm the best one."""
     total_timesteps: Steps = TOTAL_TIMESTEPS
-    """Environment steps of each seed."""
+    """Number of environment steps per seed."""
     num_log_points: int = 50
-    """Points on the learning curve."""
+    """Number of points on the learning curves."""
     eval_episodes: int = 100
-    """Fresh episodes to evaluate each policy on after training."""
+    """Number of episodes on which each policy is evaluated after training."""
     engine: EngineKind = "here"
     """Where runs are executed: in this process, by several worker processes, or on a Ray cluster."""
     workers: Whole = None
-    """How many runs at once; by default one for each core."""
+    """Number of runs at once; by default one per core."""
     address: Address = None
-    """Of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
+    """Address of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     out: Place = None
     """Folder of the sweep, by default runs/sweep-ALGORITHM-ENV; the same command continues a sweep that was stopped."""
     json: bool = False

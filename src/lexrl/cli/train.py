@@ -24,36 +24,36 @@ EnvSettings = TypeVar("EnvSettings")
 
 @dataclasses.dataclass(frozen=True)
 class Train(Generic[AlgorithmSettings, EnvSettings]):
-    """Train one agent for each seed, all of them at once."""
+    """Train one agent per seed, all of them at once."""
 
     algorithm: AlgorithmSettings
     env: EnvSettings
     order: Order = ""
     """Objectives by importance, as in "min cost > max reward", with tolerances as in "min cost ±0.1 > max reward"."""
     preset: Settings = "tuned"
-    """The settings to start from: ours, where there are some; the paper's; or the algorithm's defaults."""
+    """The settings to start from: ours, if there are any for this pair; the paper's; or the algorithm's defaults."""
     seeds: Seeds = NUM_SEEDS
-    """How many agents, which have seeds 0, 1, 2, ...; or which seeds, if several numbers are given, as in 3 7 11."""
+    """Number of seeds, which are then 0, 1, 2, ...; or the seeds themselves, if several are given, as in 3 7 11."""
     total_timesteps: Steps = TOTAL_TIMESTEPS
-    """Environment steps of each seed."""
+    """Number of environment steps per seed."""
     num_log_points: int = 50
-    """Points on the learning curve."""
+    """Number of points on the learning curves."""
     eval_episodes: int = 100
-    """Fresh episodes to evaluate each policy on after training."""
+    """Number of episodes on which each policy is evaluated after training."""
     verify: bool = True
     """Decide after training whether the priority was kept."""
     verify_episodes: int = VERIFY_EPISODES
     """At most so many episodes of each policy decide it, in at most ten seconds or a tenth of the training time."""
     log: tuple[Literal["tensorboard", "wandb"], ...] = ()
-    """Also write logs for these programs into the folder."""
+    """Also write logs for these tools to the folder."""
     force: bool = False
-    """Train although it does not seem to fit into memory."""
+    """Train even if the run does not seem to fit into memory."""
     json: bool = False
     """Print the outcome as JSON, and nothing else; progress goes to the standard error."""
     engine: EngineKind = "here"
     """Where it is executed: in this process, by a worker process, or on a Ray cluster."""
     address: Address = None
-    """Of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
+    """Address of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     out: Place = None
     """Folder for curves, policies and checkpoints, by default runs/ALGORITHM-ENV; a number is added to a name in
     use."""

@@ -27,9 +27,9 @@ class Verify:
     run: tyro.conf.Positional[pathlib.Path]
     """The run's folder."""
     episodes: int = 10_000
-    """At most so many episodes of each policy."""
+    """Maximum number of episodes per policy."""
     seconds: float = float("inf")
-    """At most so long; a batch of episodes that has begun is finished."""
+    """Time limit in seconds; a batch of episodes that has started is finished."""
     retrain: bool = False
     """Also train policies for the first objectives alone, as long as the run was trained, and compare with them."""
 

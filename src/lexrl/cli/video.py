@@ -3,16 +3,11 @@
 import dataclasses
 import pathlib
 
-import numpy as np
 import tyro
 
-from lexrl import store, video
 from lexrl.cli.arguments import Number, Place, Whole, parse
 from lexrl.cli.console import console
-from lexrl.errors import InputError
-from lexrl.runs import episodes, load
-
-ENDINGS = (".gif", ".mp4", ".png")
+from lexrl.runs import load
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +17,9 @@ class Video:
     run: tyro.conf.Positional[pathlib.Path]
     """The run's folder."""
     seed: Whole = None
-    """Whose policy; by default the first seed's."""
+    """The seed whose policy is used; by default the first."""
     episode: int = 0
-    """Which of the episodes of `lexrl evaluate`, counted from 0."""
+    """Which of the episodes of `lexrl evaluate` to record, counted from 0."""
     out: Place = None
     """The file; by default episode.gif in the run's folder."""
     fps: Number = None
@@ -35,27 +30,10 @@ def main(argv: list[str]) -> None:
     """Play the episode and write it."""
     args = parse(Video, argv, "lexrl video")
     result = load(args.run)
-    seeds = result.run.seeds
-    seed = seeds[0] if args.seed is None else args.seed
-    if seed not in seeds:
-        raise InputError(f"The run has no seed {seed}; it has {', '.join(map(str, seeds))}.")
+    seed = result.run.seeds[0] if args.seed is None else args.seed
     path = args.out or args.run / "episode.gif"
-    if path.suffix not in ENDINGS:
-        raise InputError(f"A video cannot be written as {path.name!r}; give a name that ends in .gif, .mp4 or .png.")
-    episode = episodes.record_episode(result.policies[seeds.index(seed)], result.run.env, args.episode)
-    fps = args.fps or episodes.render_fps(result.run.env)
-    store.write_bytes(path, _encode(path.suffix, episode.frames, fps))
+    episode = result.video(path, seed, args.episode, args.fps)
     names = result.run.order.names
     returns = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, episode.returns, strict=True))
     console.print(f"Seed {seed}, episode {args.episode}: {len(episode.frames) - 1} steps, {returns}.")
     console.print(f"The video is [bold]{path}[/bold].")
-
-
-def _encode(ending: str, frames: list[np.ndarray], fps: float) -> bytes:
-    if ending == ".png":
-        some = np.unique(np.linspace(0, len(frames) - 1, 6).round().astype(int))
-        return video.png(np.concatenate([frames[i] for i in some], axis=1))
-    if ending == ".mp4":
-        return video.mp4(frames, fps)
-    every = 1 if fps <= 25 else 2  # every other frame of a fast environment: a GIF of them all would be large
-    return video.gif(frames[::every], fps / every)

@@ -45,9 +45,9 @@ class CartSafe(eqx.Module):
     render_fps: ClassVar[float] = 50.0
 
     charge_remaining: bool = eqx.field(static=True, default=True)
-    """When the cart leaves the track, charge the remaining steps as cost."""
+    """When the cart leaves the track, count the remaining steps of the episode as cost."""
     observe_cos_sin: bool = eqx.field(static=True, default=False)
-    """Observe the angle as cosine and sine instead of a number that jumps at 2 pi."""
+    """Observe the cosine and sine of the angle instead of the angle, which jumps at 2 pi."""
     max_episode_steps: int = eqx.field(static=True, default=300)
     """Length of an episode."""
     effort_signal: bool = eqx.field(static=True, default=False)

@@ -44,8 +44,8 @@ def _try_copy(env: Any) -> tuple[Any, str]:
 
 
 def _copied(original: Any, **settings: Any) -> Any:
-    if settings:
-        raise TypeError(f"a copy takes no settings, and so no {', '.join(settings)}")
+    if settings not in ({}, {"render_mode": original.render_mode}):
+        raise TypeError("it is an instance, and its copies have its own settings, so make the instance with this one")
     return copy.deepcopy(original)
 
 

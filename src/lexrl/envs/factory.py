@@ -18,7 +18,7 @@ from lexrl.envs import highway
 from lexrl.envs.gym import GymEnv
 from lexrl.envs.per_seed import PerSeed, per_seed
 from lexrl.envs.vector import GymVectorEnv
-from lexrl.errors import InputError
+from lexrl.errors import InputError, suggestion
 from lexrl.types import Batchable, Env, unwrapped
 
 EnvKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -63,7 +63,7 @@ def make_env(name: str, **kwargs: Any) -> Any:
         return GymEnv(env_id, **kwargs)
     raise InputError(
         f"There is no environment {name!r}; there are {', '.join(catalog.ENVS)}, those of Gymnasium, as in "
-        "gym:CartPole-v1, and those of highway-env, as in highway:intersection-v0."
+        f"gym:CartPole-v1, and those of highway-env, as in highway:intersection-v0.{suggestion(name, catalog.ENVS)}"
     )
 
 

@@ -31,7 +31,7 @@ MAX_EPISODE_STEPS = 1_000
 
 
 class UnlimitedEpisodes(UserWarning):
-    """An environment that states no time limit is given one."""
+    """An environment without a time limit is given one."""
 
 
 @dataclasses.dataclass(frozen=True, init=False)
@@ -62,7 +62,7 @@ class GymEnv:
         Args:
             env_id: an id as `gymnasium.make` takes it; a function or class that makes a new environment each time it is
                 called; or an environment, of which copies are trained on (see `lexrl.envs.copies`).
-            max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it states none.
+            max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it has none.
             signals: a function from (obs, action, reward, info) to named numbers, instead of the signals found.
             discrete_observations: observations of integers become one integer each, for tabular algorithms.
             num_probe_steps: steps with random actions that are looked at for signals.
@@ -139,8 +139,8 @@ def episode_length(name: str, registered: Any, env: Any, max_episode_steps: int 
     if max_episode_steps is None:
         max_episode_steps = MAX_EPISODE_STEPS
         warnings.warn(
-            f"{name} states no time limit: an episode that has not ended after {MAX_EPISODE_STEPS:,} steps is "
-            "truncated; max_episode_steps sets another limit.",
+            f"{name} has no time limit, so episodes are truncated after {MAX_EPISODE_STEPS:,} steps; set another limit "
+            "with max_episode_steps.",
             UnlimitedEpisodes,
             stacklevel=3,
         )

@@ -38,7 +38,8 @@ class MountainCarSafe(eqx.Module):
     render_fps: ClassVar[float] = 30.0
 
     cost_boundary: float = -0.75
-    """Left of this line every step costs; the track ends at -1.2, the car starts in [-0.6, -0.4]."""
+    """Each step to the left of this line has a cost of 1; the track ends at -1.2, and the car starts in [-0.6,
+    -0.4]."""
     max_episode_steps: int = eqx.field(static=True, default=999)
     """Length of an episode."""
 

@@ -50,7 +50,7 @@ class GymVectorEnv:
         Args:
             make: a function that makes a new one each time it is called, or a vector environment, of which copies are
                 trained on; an algorithm's `num_envs` must be that of the vector.
-            max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it states none.
+            max_episode_steps: length of an episode; by default the environment's own limit, or 1,000 if it has none.
             signals: a function from (obs, action, reward, info) of one environment to named numbers, instead of the
                 signals found.
             discrete_observations: observations of integers become one integer each, for tabular algorithms.

@@ -30,6 +30,12 @@ class Evaluation(NamedTuple):
     lengths: np.ndarray
     """`[members, episodes]`"""
 
+    def __repr__(self) -> str:
+        """Short; the arrays are in the fields."""
+        members, episodes = self.lengths.shape
+        means = ", ".join(f"{mean:.4g}" for mean in self.returns.mean(axis=(0, 1)))
+        return f"Evaluation({members} x {episodes} episodes, mean returns ({means}), length {self.lengths.mean():.4g})"
+
 
 def evaluate(
     population: Population,

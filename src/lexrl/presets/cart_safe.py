@@ -59,16 +59,16 @@ LA2C: dict[str, Any] = {
     "learning_rate": Linear(3e-3, 1.3e-4),
 }
 
-MULTIPLIERS = DualAscent(beta=(1.0, 0.3), eta=0.3, damping=2.0)
-
 
 def _paper_lppo() -> Preset:
-    return Preset(make("paper-lppo", tolerance=(0.02, 0.0), multipliers=MULTIPLIERS, **PROXIMAL), SAFE, 6_000_000, ENV)
+    return Preset(
+        make("paper-lppo", tolerance=(0.02, 0.0), multipliers=_dual_ascent(), **PROXIMAL), SAFE, 6_000_000, ENV
+    )
 
 
 def _paper_la2c() -> Preset:
     return Preset(
-        make("paper-la2c", tolerance=(0.05, 0.0), multipliers=MULTIPLIERS, **ON_POLICY), SAFE, 10_000_000, ENV
+        make("paper-la2c", tolerance=(0.05, 0.0), multipliers=_dual_ascent(), **ON_POLICY), SAFE, 10_000_000, ENV
     )
 
 
@@ -114,6 +114,10 @@ def _appropo() -> Preset:
         oracle=make("dqn", return_scale=1.0, **replayed),
     )
     return Preset(appropo, SAFE, 1_000_000, ENV)
+
+
+def _dual_ascent() -> DualAscent:
+    return DualAscent(beta=(1.0, 0.3), eta=0.3, damping=2.0)
 
 
 def _pid() -> PIDLagrangian:

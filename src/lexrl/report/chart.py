@@ -54,6 +54,10 @@ class Chart:
     spec: Spec
     """In Vega-Lite, without the style of this package, which is `CONFIG`."""
 
+    def __repr__(self) -> str:
+        title = self.spec.get("title", "")
+        return f"Chart({title['text'] if isinstance(title, dict) else title})"
+
     @property
     def svg(self) -> bytes:
         return self._encode("svg").encode()

@@ -89,8 +89,9 @@ def _decode(value: Any) -> Any:
         return _decode_array(value)
     if "custom" in value:
         raise InputError(
-            f"This run used {value['custom']}, which has no name in lexrl's catalog and so cannot be read from a file; "
-            "give it again, as in lexrl.resume(folder, env=...) or lexrl.resume(folder, algorithm=...)."
+            f"The file refers to {value['custom']}, which is not stored, because it has no name in lexrl's catalog; "
+            "pass it again, as in lexrl.load(folder, env=...) or lexrl.load(folder, algorithm=...), and likewise to "
+            "lexrl.resume."
         )
     return _build(value["kind"], {name: _decode(part) for name, part in value.items() if name != "kind"})
 

@@ -28,9 +28,9 @@ class Policy:
     """One seed's policy."""
 
     algorithm: Any
-    state: Any
+    state: Any = dataclasses.field(repr=False)
     """The agent state, without its replay buffer."""
-    spec: Spec
+    spec: Spec = dataclasses.field(repr=False)
     """The environment as the agent observed it: the objectives are those of the order."""
     order: Order
     seed: int

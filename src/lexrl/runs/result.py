@@ -3,15 +3,16 @@
 import dataclasses
 import functools
 import html
+import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lexrl import exact, lex
-from lexrl.errors import InputError, require_whole
+from lexrl import exact, lex, store
+from lexrl.errors import InputError, as_path, require_whole
 from lexrl.loops import evaluation
 from lexrl.loops.evaluation import Evaluation
 from lexrl.loops.population import Population
@@ -20,6 +21,9 @@ from lexrl.runs.policy import Policy, as_numbers
 from lexrl.runs.run import Run, directions, on_host
 from lexrl.types import Discrete, State
 from lexrl.verdict import Verdict
+
+if TYPE_CHECKING:
+    from lexrl.runs.episodes import Episode
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -131,6 +135,29 @@ class Result:
         objectives = [str(objective) for objective in directions(self.run.order)]
         learned = Learned(self.steps, self.metrics, objectives, self.run.order.names, self.run.seeds)
         return draw(learned, self.run.title if title is None else title)
+
+    def video(
+        self, path: str | pathlib.Path, seed: int | None = None, episode: int = 0, fps: float | None = None
+    ) -> "Episode":
+        """Record an episode of `evaluate` as GIF or MP4, or a strip of its frames as PNG, by the file name's extension.
+
+        Args:
+            path: the file.
+            seed: whose policy; by default the first seed's.
+            episode: which one, counted from 0.
+            fps: frames per second; by default the environment's own.
+        """
+        from lexrl import video
+        from lexrl.runs.episodes import record_episode, render_fps
+
+        path, seed = as_path(path), self.run.seeds[0] if seed is None else seed
+        if seed not in self.run.seeds:
+            raise InputError(f"The run has no seed {seed}; it has {', '.join(map(str, self.run.seeds))}.")
+        video.require_ending(path)
+        recorded = record_episode(self.policies[self.run.seeds.index(seed)], self.run.env, episode)
+        rate = render_fps(self.run.env) if fps is None else fps
+        store.write_bytes(path, video.encode(path.suffix, recorded.frames, rate))
+        return recorded
 
     def __len__(self) -> int:
         """The number of seeds."""

@@ -33,11 +33,12 @@ class Intersection:
     render_fps: ClassVar[float] = 3.0
 
     initial_vehicle_count: int = 10
-    """Vehicles in the beginning, at most: one tries to be there after the other, and one of them goes straight."""
+    """Maximum number of vehicles at the start; one of them goes straight."""
     spawn_probability: float = 0.6
-    """Probability that another vehicle tries to join in a step."""
+    """Probability that a new vehicle tries to join in a step."""
     connected_lanes: bool = False
-    """Drivers look beyond the lane they are on, as in highway-env's intersection-v2: there are fewer collisions."""
+    """Drivers consider vehicles beyond the end of their own lane, as in highway-env's intersection-v2, which reduces
+    collisions."""
     max_episode_steps: int = 13
     """Length of an episode, in seconds."""
 
