@@ -21,7 +21,7 @@ from lexrl.errors import InputError
 from lexrl.exact import chains, rational
 from lexrl.exact.columns import Row
 from lexrl.exact.evaluation import require_momdp
-from lexrl.exact.iteration import tolerances_of
+from lexrl.exact.iteration import finite_slack, tolerances_of
 from lexrl.exact.programs import ProgramSolution, threshold_of
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
@@ -78,7 +78,7 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> Pro
         level = _level(flow, i, allowed, rows)
         prices[i, [row.objective for row in rows]] = [float(price) for price in level.prices]
         best = np.array(float(level.best))
-        epsilon[i] = slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i]))
+        epsilon[i] = finite_slack(process, i, slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i])))
         threshold, is_face = threshold_of(Fraction(level.best), float(epsilon[i]), float(limits[i]))
         if is_face:
             allowed = level.support

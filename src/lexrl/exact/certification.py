@@ -13,9 +13,19 @@ from lexrl.exact.backups import judge
 from lexrl.exact.certificate import Certificate
 from lexrl.exact.columns import Row
 from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
-from lexrl.exact.iteration import Level, certificate_of, first_policy, judge_level, refuse_limits, tolerances_of
+from lexrl.exact.iteration import (
+    Level,
+    certificate_of,
+    endless,
+    first_policy,
+    judge_level,
+    refuse_limits,
+    start_within,
+    tolerances_of,
+)
 from lexrl.exact.linear import choose
 from lexrl.exact.policy_iteration import optimize
+from lexrl.exact.proper import states
 from lexrl.exact.programs import ProgramSolution, common_gamma, occupancy, threshold_of
 from lexrl.momdp import MOMDP, as_numbers
 from lexrl.order import Order, as_order
@@ -53,7 +63,7 @@ def certify(momdp: MOMDP, order: Order | str | None, policy: Any, values: Any, *
     allowed, start = process.action_mask, first_policy(process)
     levels, faults = [], []
     for i in range(process.num_objectives):
-        optimum = optimize(process, i, allowed, start)
+        optimum = optimize(process, i, allowed, start_within(process, i, allowed, start))
         levels.append(Level(optimum, judge_level(process, i, optimum, allowed, tolerances)))
         faults += _value_faults(process, i, claimed[i], levels[-1])
         allowed, start = levels[-1].judged.reached, optimum.policy
@@ -65,12 +75,14 @@ def certify(momdp: MOMDP, order: Order | str | None, policy: Any, values: Any, *
             f"The policy takes action {action} in state {state}, which {process.signals[i]} does not leave"
             f"{_more(len(outside))}."
         )
+    if (never := endless(process, weights)).size:
+        faults.append(f"Gamma is 1, but from {states(never)} the policy never reaches a terminal state.")
     return certificate_of(process, levels, tuple(faults))
 
 
 def _value_faults(process: MOMDP, i: int, claimed: Float[np.ndarray, " S"], level: Level) -> list[str]:
     truth, error = level.optimum.values.value.hi, level.optimum.values.error
-    off = ~(np.abs(claimed - truth) <= _ROUNDING * np.abs(truth) + error) & ~process.terminal
+    off = ~(np.abs(claimed - truth) <= _ROUNDING * np.abs(truth) + error)
     if not off.any():
         return []
     state = int(np.argmax(off))

@@ -24,7 +24,7 @@ from lexrl.exact.backups import judge, with_exact_rewards
 from lexrl.exact.clock import Clock, Progress
 from lexrl.exact.columns import Column, Mixture, Row
 from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
-from lexrl.exact.iteration import first_policy, tolerances_of
+from lexrl.exact.iteration import finite_slack, first_policy, tolerances_of
 from lexrl.exact.linear import System, choose
 from lexrl.exact.policy_iteration import optimize
 from lexrl.lex import Arr
@@ -157,7 +157,7 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances, clock:
         level = _at_limit(process, _level(process, i, face, start, clock), float(limits[i]))
         prices[i, [row.objective for row in face.rows]] = [float(price) for price in level.prices]
         best = np.array(float(level.best))
-        epsilon[i] = slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i]))
+        epsilon[i] = finite_slack(process, i, slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i])))
         face, start = _narrow(process, i, face, level, float(epsilon[i]), float(limits[i])), level.dual.policy
         levels.append(level)
     return _solution(process, order, levels, epsilon, prices, clock)
