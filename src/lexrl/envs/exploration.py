@@ -235,8 +235,8 @@ class _Explorer:
         read = self.env.interface.signals.read(Event(obs, action, reward, info))
         signals = tuple(_decimal(value) for value in read)
         if not np.isfinite(signals).all():
-            named = ", ".join(f"{name} {value:g}" for name, value in zip(self.env.interface.signals.names, signals))
-            raise InputError(f"{self.env.name} pays {named} in a step; a finite MOMDP needs finite rewards.")
+            paid = ", ".join(f"{value:g}" for value in signals)
+            raise InputError(f"{self.env.name} pays {paid} in a step; a finite MOMDP needs finite rewards.")
         return _Result(None if terminated else self.observed(obs), signals)
 
     def observed(self, obs: Any) -> Observed:

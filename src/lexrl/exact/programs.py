@@ -55,6 +55,8 @@ class ProgramSolution:
     """Primal-dual gap: no policy within the slack is better than `best[i] + gaps[i]`."""
     faults: tuple[str, ...] = ()
     """What is wrong or open, in sentences."""
+    average: bool = False
+    """Returns are averages for each step, from `solve_average`; else discounted sums."""
 
     @property
     def thresholds(self) -> Float[np.ndarray, " M"]:
