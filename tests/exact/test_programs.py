@@ -181,3 +181,28 @@ def test_bad_input_is_answered_in_a_sentence():
         solve_average(MOMDP.random(0, 5, 2, 1, episodic=True))
     with pytest.raises(InputError, match="3 tolerances"):
         solve_slack(MOMDP.random(0, 5, 2, 1), slack=(1.0, 2.0, 3.0))
+
+
+def test_limit_averages_of_chains_that_hardly_mix():
+    """Two states that are left once in 2^40 steps: the frequencies are what they are, to the last digit."""
+    rare, moves = 2.0**-40, np.zeros((2, 1, 2))
+    moves[0, 0], moves[1, 0] = [1 - rare, rare], [3 * rare, 1 - 3 * rare]
+    world = MOMDP.from_arrays(moves, [[[1.0], [5.0]]], 0.9)
+    assert average_returns(world, np.ones((2, 1)))[0] == pytest.approx(2.0, rel=1e-15)
+    # And a state that is left as rarely, for either of two where one stays.
+    moves = np.zeros((3, 1, 3))
+    moves[0, 0], moves[1, 0, 1], moves[2, 0, 2] = [1 - 4 * rare, rare, 3 * rare], 1.0, 1.0
+    world = MOMDP.from_arrays(moves, [[[9.0], [1.0], [5.0]]], 0.9, initial=[1.0, 0.0, 0.0])
+    assert average_returns(world, np.ones((3, 1)))[0] == pytest.approx(4.0, rel=1e-15)
+
+
+def test_limit_averages_where_rewards_depend_on_the_successor():
+    """What is expected is the same for both actions, though sums of doubles say otherwise."""
+    row, paid = np.array([0.1, 0.2, 0.7]), np.array([3.0, 1.0, -2.0])
+    moves = np.stack([np.tile(row, (3, 1)), np.tile(row[::-1], (3, 1))], axis=1)
+    rewards = np.stack([np.tile(paid, (3, 1)), np.tile(paid[::-1], (3, 1))], axis=1)
+    second = np.zeros((3, 2, 3))
+    second[:, 1] = 1.0
+    world = MOMDP.from_arrays(moves, np.stack([rewards, second]), 0.9)
+    assert world.rewards[0, 0, 0] != world.rewards[0, 0, 1]
+    np.testing.assert_allclose(solve_average(world, order_of(world)).best, [-0.9, 1.0], rtol=1e-15)
