@@ -34,6 +34,8 @@ _MOST_RATIONAL = 48
 """Programs of up to so many columns are solved in rational numbers."""
 _PRECISION = 1e-9
 """Relative precision of what HiGHS returns."""
+_NOISE = 1e-12
+"""What is left of 0 by its arithmetic, with a margin."""
 _NEXT_TO_NOTHING = 1e-12
 """Share of the rewards below which a column costs nothing at prices that were rounded."""
 
@@ -64,6 +66,8 @@ class AverageLevel(NamedTuple):
     """Columns whose reduced cost is 0."""
     reduced: Float[Arr, " columns"]
     """What each column costs at the prices; infinite for those that are not allowed."""
+    unsure: int = 0
+    """How many columns cost more than the noise of the arithmetic, and less than its guaranteed precision."""
 
 
 def solve_average(momdp: MOMDP, order: Order | str | None = None, *, slack: Any = 0.0) -> ProgramSolution:
@@ -85,7 +89,7 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> Pro
     slack, limits, n = tol.slack(tolerances), order.limits(), process.num_objectives
     epsilon, prices = np.zeros(n), np.zeros((n, n))
     flow = frequencies(process)
-    allowed, rows, levels = np.tile(process.action_mask.ravel(), 2), (), []
+    allowed, rows, levels = columns_of(process), (), []
     for i in range(n):
         level = _level(flow, i, allowed, rows)
         prices[i, [row.objective for row in rows]] = [float(price) for price in level.prices]
@@ -102,6 +106,17 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> Pro
     return _solution(process, order, levels, epsilon, prices)
 
 
+def columns_of(process: MOMDP) -> Bool[np.ndarray, " columns"]:
+    """The columns of x and of y that there are: those of states that can be reached at all."""
+    pairs, reached = process.transitions.astype(bool).astype(float).T, process.initial > 0
+    while True:
+        used = (process.action_mask & reached[:, None]).ravel()
+        wider = reached | (pairs @ used.astype(float) > 0)
+        if (wider == reached).all():
+            return np.tile(used, 2)
+        reached = wider
+
+
 def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon: Arr, prices: Arr) -> ProgramSolution:
     policy = _policy(process, levels[-1])
     returns = chains.average_returns(process, policy)
@@ -109,12 +124,18 @@ def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon:
     mixed = np.array([np.sum(reward * levels[-1].x) for reward in process.rewards])
     sizes = np.max(np.abs(process.rewards), axis=(1, 2))
     missed = np.flatnonzero(np.abs(returns - mixed) > 1e-7 * sizes)
-    fault = (
-        "The optimum needs memory (in some states it stays with one probability and goes on with another, once): the "
-        f"policy has none, and is off by {returns[missed[0]] - mixed[missed[0]]:.3g} in {process.signals[missed[0]]}."
-        if len(missed)
-        else ""
-    )
+    faults = [
+        f"{name}: {level.unsure} actions cost so little that ordinary arithmetic does not tell whether they cost "
+        "anything; they count as tied."
+        for name, level in zip(process.signals, levels, strict=True)
+        if level.unsure
+    ]
+    if len(missed):
+        faults.append(
+            "The optimum needs memory (in some states it stays with one probability and goes on with another, once): "
+            f"the policy has none, and is off by {returns[missed[0]] - mixed[missed[0]]:.3g} in "
+            f"{process.signals[missed[0]]}."
+        )
     return ProgramSolution(
         order=order,
         objectives=process.signals,
@@ -126,7 +147,7 @@ def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon:
         limits=order.limits(),
         shadow_prices=prices,
         gaps=np.array([float(level.bound - level.best) for level in levels]),
-        faults=(fault,) if fault else (),
+        faults=tuple(faults),
         average=True,
     )
 
@@ -242,7 +263,8 @@ def _numerical_level(
     flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]
 ) -> AverageLevel:
     process = flow.process
-    sizes = np.max(np.abs(process.rewards), axis=(1, 2))
+    used = allowed[: allowed.size // 2].reshape(process.rewards.shape[1:])
+    sizes = np.max(np.abs(process.rewards), axis=(1, 2), where=used, initial=0.0)
     sizes = np.where(sizes > 0, sizes, 1.0)
     flat = (process.rewards / sizes[:, None, None]).reshape(len(sizes), -1)
     rewards = np.concatenate([flat, np.zeros_like(flat)], axis=1)[:, allowed]
@@ -264,6 +286,7 @@ def _numerical_level(
     reduced = -rewards[i] - equal.T @ answer.eqlin.marginals - needed[~tight].T @ -answer.ineqlin.marginals
     support, weights, costs = np.zeros_like(allowed), np.zeros(len(allowed)), np.full(len(allowed), np.inf)
     costs[allowed] = reduced * sizes[i]
+    unsure = int(((np.abs(reduced) > _NOISE) & (np.abs(reduced) <= _PRECISION)).sum())
     support[allowed] = (reduced <= _PRECISION) | (answer.x > _PRECISION)
     weights[allowed] = np.where(support[allowed], np.maximum(answer.x, 0.0), 0.0)
     x, y = weights.reshape(2, process.num_states, process.num_actions)
@@ -272,7 +295,7 @@ def _numerical_level(
     bound += float(answer.ineqlin.marginals @ -thresholds[~tight])
     places = [row.objective for row in rows]
     prices = np.where(np.abs(duals) > _PRECISION, duals, 0.0) * sizes[i] / sizes[places]
-    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support, costs)
+    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support, costs, unsure)
 
 
 def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:
@@ -285,4 +308,8 @@ def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:
         answer = linprog(costs, bounds=(0, None), method=method, options=options, **constraints)
         if answer.status == 0:
             return answer
-    raise ArithmeticError(f"HiGHS could not solve a program that has a solution: {answer.message}")
+    raise InputError(
+        f"The limit averages of this MOMDP are a program of {len(costs)} columns that HiGHS could not solve "
+        f"({answer.message}), as may happen where probabilities or rewards differ by many orders of magnitude: use "
+        "`solve` with a gamma near 1."
+    )

@@ -154,7 +154,7 @@ def _certify_average(process: MOMDP, solution: ProgramSolution) -> ProgramSoluti
     mixed = np.einsum("msa,sa->m", process.rewards, frequency)
     if not (np.abs(flow) <= _PROGRAM).all() or not (np.abs(mixed - returns) <= _PROGRAM * sizes).all():
         faults.append("The occupancy is not that of the policy.")
-    equations, allowed, rows = average.frequencies(process), np.tile(process.action_mask.ravel(), 2), ()
+    equations, allowed, rows = average.frequencies(process), average.columns_of(process), ()
     gaps = np.zeros(process.num_objectives)
     for i in range(process.num_objectives):
         prices = tuple(Fraction(float(solution.shadow_prices[i, row.objective])) for row in rows)
