@@ -15,6 +15,8 @@ from jaxtyping import Bool, Float
 from lexrl.errors import InputError
 from lexrl.order import Order, as_order
 
+_NOT_FINITE = "The rewards contain NaN or infinity; every theorem needs bounded ones: clean them first."
+
 
 @dataclasses.dataclass(frozen=True)
 class MOMDP:
@@ -72,7 +74,7 @@ class MOMDP:
         mask = _mask(action_mask, num_states, num_actions)
         rewards = np.where(mask if rewards.ndim == 3 else mask[:, :, None], rewards, 0.0)
         if not np.isfinite(rewards).all():
-            raise InputError("The rewards contain NaN or infinity; every theorem needs bounded ones: clean them first.")
+            raise InputError(_NOT_FINITE)
         rows = np.repeat(np.arange(num_states * num_actions), np.diff(matrix.indptr))
         flat = rewards.reshape(len(rewards), num_states * num_actions, *rewards.shape[3:])
         outcome = flat[:, rows, matrix.indices].T if rewards.ndim == 4 else flat[:, rows].T
@@ -195,7 +197,10 @@ class MOMDP:
 def as_numbers(name: str, given: Any) -> Float[np.ndarray, " ..."]:
     """An array of floats, or a sentence that says why there is none."""
     try:
-        return np.asarray(given, float)
+        array = np.asarray(given)
+        if array.dtype.kind == "c":
+            raise TypeError
+        return array.astype(float, copy=False)
     except (TypeError, ValueError):
         raise InputError(
             f"The {name} cannot be read as an array of numbers: every row needs the same length, and every entry must "
@@ -218,6 +223,8 @@ def from_outcomes(
     num_states, num_objectives = matrix.shape[1], outcome_rewards.shape[1]
     if num_objectives == 0:
         raise InputError("The rewards have no signal; at least one is needed.")
+    if not np.isfinite(outcome_rewards).all():
+        raise InputError(_NOT_FINITE)
     ended = _terminal(terminal, num_states)
     mask = _mask(action_mask, num_states, num_actions)
     if (none := np.flatnonzero(~mask.any(axis=1) & ~ended)).size:
@@ -225,7 +232,8 @@ def from_outcomes(
             f"The action mask leaves no action in state {none[0]}; a state that is not terminal needs one."
         )
     _check_rows(matrix, num_actions, ~(mask & ~ended[:, None]).ravel())
-    matrix, outcome_rewards = _without_masked(matrix, outcome_rewards, mask)
+    ignored = ended[:, None] if not np.isfinite(matrix.data).all() else np.zeros((num_states, 1), bool)
+    matrix, outcome_rewards = _without_masked(matrix, outcome_rewards, mask & ~ignored)
     matrix = _normalized(matrix)
     weights = [
         sp.csr_array((matrix.data * column, matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -252,7 +260,7 @@ def from_outcomes(
 def _mask(action_mask: Any, num_states: int, num_actions: int) -> Bool[np.ndarray, "S A"]:
     if action_mask is None:
         return np.ones((num_states, num_actions), bool)
-    given = np.asarray(action_mask)
+    given = as_numbers("entries of the action mask", action_mask)
     if given.shape != (num_states, num_actions):
         raise InputError(f"The action mask has shape {given.shape}; it needs {(num_states, num_actions)}.")
     if not np.isin(given, (0, 1)).all():
@@ -338,7 +346,7 @@ def _with_exit(rows: Any, columns: Any, probabilities: Any, rewards: Any, states
 def _matrix(transitions: Any) -> tuple[Any, int, int]:
     if sp.issparse(transitions):
         n_rows, num_states = transitions.shape
-        if n_rows == 0 or n_rows % num_states:
+        if 0 in (n_rows, num_states) or n_rows % num_states:
             raise InputError(
                 f"The sparse transitions have shape {transitions.shape}; they need a row for each state and action, "
                 "[S * A, S]."
@@ -351,9 +359,9 @@ def _matrix(transitions: Any) -> tuple[Any, int, int]:
 
 
 def _check_rows(matrix: Any, num_actions: int, ignored: Bool[np.ndarray, " rows"]) -> None:
-    totals = np.asarray(matrix.sum(axis=1)).ravel()
-    lowest = np.full(len(totals), np.inf)
+    lowest = np.full(matrix.shape[0], np.inf)
     with np.errstate(invalid="ignore"):
+        totals = np.asarray(matrix.sum(axis=1)).ravel()
         np.minimum.at(lowest, np.repeat(np.arange(len(totals)), np.diff(matrix.indptr)), matrix.data)
     wrong = np.flatnonzero((~(np.abs(totals - 1) <= 1e-6) | ~(lowest >= 0)) & ~ignored)
     if len(wrong):
@@ -383,6 +391,7 @@ def _gamma(gamma: Any, num_objectives: int) -> Float[np.ndarray, " M"]:
 def _terminal(terminal: Any, num_states: int) -> Bool[np.ndarray, " S"]:
     if terminal is None:
         return np.zeros(num_states, bool)
+    as_numbers("terminal states", terminal)
     given = np.asarray(terminal)
     if given.dtype == bool and given.shape == (num_states,):
         return given.copy()

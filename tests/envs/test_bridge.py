@@ -1,5 +1,7 @@
 """Gymnasium environments as finite MOMDPs."""
 
+import random
+
 import gymnasium
 import numpy as np
 import pytest
@@ -118,6 +120,65 @@ def test_what_is_not_markov_is_refused():
         lexrl.momdp_from_env(lambda: Corridor(memory=True))
 
 
+class Line(gymnasium.Env):
+    """Steps to the right, one at a time, up to 5; `pays` says what for."""
+
+    observation_space = spaces.Discrete(6)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, pays, stays=False):
+        self.pays, self.stays, self.generator = pays, stays, np.random.default_rng(0)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = self.steps = 0
+        return self.cell, {}
+
+    def step(self, action):
+        self.steps += 1
+        self.cell += 1 if action or not self.stays else 0
+        return self.cell, self.pays(self, action), self.cell == 5, False, {}
+
+
+@pytest.mark.parametrize(
+    ("pays", "stays"),
+    [
+        (lambda env, action: float(env.steps), True),  # only staying shows that steps are counted
+        (lambda env, action: float(env.steps > 12), True),  # and only staying for long
+        (lambda env, action: random.random(), False),
+        (lambda env, action: env.generator.random(), False),
+        (lambda env, action: float(0.335 < env.np_random.random() < 0.34), False),  # too narrow to be found
+    ],
+    ids=["counts", "counts late", "global", "own", "narrow"],
+)
+def test_what_depends_on_more_than_is_shown_is_refused(pays, stays):
+    with pytest.raises(lexrl.InputError, match="not Markov in what it shows, or not random by its own np_random"):
+        lexrl.momdp_from_env(lambda: Line(pays, stays))
+
+
+def test_rewards_that_are_no_numbers_are_refused():
+    with pytest.raises(lexrl.InputError, match="Line pays nan in a step"):
+        lexrl.momdp_from_env(lambda: Line(lambda env, action: np.nan))
+
+
+class Counted(gymnasium.Wrapper):
+    """Pays one more at every step."""
+
+    def reset(self, **settings):
+        self.count = 0
+        return self.env.reset(**settings)
+
+    def step(self, action):
+        self.count += 1
+        obs, reward, *rest = self.env.step(action)
+        return obs, reward + self.count, *rest
+
+
+def test_wrappers_are_taken_back_too():
+    momdp = lexrl.momdp_from_env(lambda: Counted(Line(lambda env, action: float(action))), 1.0)
+    np.testing.assert_array_equal(momdp.rewards[0, :5], [[k + 1, k + 2] for k in range(5)])
+
+
 def test_what_cannot_be_followed_is_refused():
     with pytest.raises(lexrl.InputError, match=r"draws from np_random.normal, which cannot be followed"):
         lexrl.momdp_from_env(lambda: Corridor(draw="normal"))
@@ -135,6 +196,13 @@ def test_scripts():
     assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-15)
     assert {one.result: one.probability for one in found}[2] == pytest.approx(0.025, abs=1e-16)
     assert Scripted((0.25,)).random() == 0.25
+
+
+def test_outcomes_that_are_narrower_than_the_grid():
+    shares = np.array([0.33, 0.001, 0.004, 0.6, 0.065])
+    found = outcomes(lambda rng: int(np.argmax(np.cumsum(shares) > rng.random())))
+    assert [one.result for one in found] == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose([one.probability for one in found], shares, rtol=1e-12)
 
 
 def test_lexrl_environments_have_their_own_models():

@@ -2,9 +2,18 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from lexrl.errors import InputError
-from lexrl.exact import certify, critical_slack, evaluate, solve, solve_horizon, solve_slack
+from lexrl.exact import (
+    certify,
+    critical_slack,
+    evaluate,
+    solve,
+    solve_average,
+    solve_horizon,
+    solve_slack,
+)
 from lexrl.exact.evaluation import require_momdp
 from lexrl.momdp import MOMDP
 
@@ -24,6 +33,10 @@ ORDER = "min cost > max reward"
         ({"action_mask": np.full((2, 2), np.nan)}, "The action mask contains nan"),
         ({"action_mask": np.zeros((2, 2))}, "leaves no action in state 0"),
         ({"transitions": MOVES * 0.9}, "state 0, action 0 sum to 0.9"),
+        ({"transitions": np.where(MOVES[..., :1] > 0, [np.inf, -np.inf], 0.0)}, "state 0, action 0 contain -inf"),
+        ({"transitions": sp.csr_array((3, 0))}, r"sparse transitions have shape \(3, 0\)"),
+        ({"rewards": PAID * 1j}, "The rewards cannot be read as an array of numbers"),
+        ({"action_mask": [[1], [1, 1]]}, "entries of the action mask cannot be read"),
     ],
 )
 def test_arrays(given, said):
@@ -48,8 +61,20 @@ def test_what_is_not_a_momdp():
         (lambda: solve_slack(WORLD, "cost <= 10 > cost >= 20"), "No return satisfies both"),
         (lambda: solve_slack(WORLD, "cost <= nan > max reward"), "'cost <= nan' in the order"),
         (lambda: solve_slack(WORLD, ORDER, slack=np.nan), "The absolute tolerance is nan"),
+        (lambda: solve(WORLD, ORDER, tolerance=np.inf), "The tolerance of cost is inf"),
+        (lambda: solve_slack(WORLD, ORDER, slack=np.inf), "The tolerance of cost is inf"),
+        (lambda: solve_average(WORLD, ORDER, slack=np.inf), "The tolerance of cost is inf"),
+        (lambda: solve_horizon(WORLD, ORDER, 2, tolerance=np.inf), "The tolerance of cost is inf"),
     ],
 )
 def test_calls(call, said):
     with pytest.raises(InputError, match=said):
         call()
+
+
+def test_what_happens_in_a_terminal_state_is_ignored():
+    moves = np.array([[[0.0, 1.0], [1.0, 0.0]], [[np.nan, np.inf], [-np.inf, 3.0]]])
+    world = MOMDP.from_arrays(moves, PAID, 0.5, terminal=[1])
+    assert solve(world, "max signal_1 > max signal_2").returns.tolist() == [2.0, 2.0]
+    assert evaluate(world, np.full((2, 2), 0.5)).returns == pytest.approx([4 / 3, 4 / 3])
+    assert solve_slack(world, "max signal_1 ±1 > min signal_2").returns == pytest.approx([1.0, -1.0])

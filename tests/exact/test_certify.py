@@ -7,7 +7,7 @@ import pytest
 from brute_force import integer_world, order_of
 
 from lexrl.errors import InputError
-from lexrl.exact import certify, certify_program, solve, solve_slack
+from lexrl.exact import certify, certify_program, solve, solve_average, solve_slack
 from lexrl.momdp import MOMDP
 
 
@@ -45,20 +45,20 @@ def spoiled_solutions(seeds):
     return count, missed
 
 
-def spoiled_programs(seeds):
+def spoiled_programs(seeds, solver=solve_slack, slack=0.05, num_states=6):
     count, missed = 0, []
     for seed in seeds:
-        rng, world = np.random.default_rng(seed), MOMDP.random(seed, 6, 3, 2)
-        found = solve_slack(world, order_of(world), slack=(0.05, 0.0))
+        rng, world = np.random.default_rng(seed), MOMDP.random(seed, num_states, 3, 2)
+        found = solver(world, order_of(world), slack=(slack, 0.0))
         assert certify_program(world, found).faults == ()
         policy = found.policy.copy()
         state = int(np.argmax(found.occupancy.sum(axis=1)))
         policy[state] = np.roll(policy[state], 1)
         best = found.best.copy()
-        best[rng.integers(2)] += 10.0 ** -rng.integers(1, 6)
+        best[rng.integers(2)] *= 1 + 10.0 ** -rng.integers(1, 12)
         claims = [{"policy": policy}, {"best": best}]
         if found.shadow_prices[1, 0] > 0:
-            factor = 1 + rng.choice([-1, 1]) * rng.uniform(0.05, 0.5)
+            factor = 1 + rng.choice([-1, 1]) * 10.0 ** -rng.uniform(0.3, 6)
             claims += [
                 {"shadow_prices": found.shadow_prices * factor},
                 {"shadow_prices": found.shadow_prices + np.array([[0, 0.1], [0, 0]])},
@@ -72,7 +72,10 @@ def spoiled_programs(seeds):
 def test_what_is_spoiled_is_noticed():
     count, missed = spoiled_solutions(range(20))
     more, unseen = spoiled_programs(range(8))
+    averages, unnoticed = spoiled_programs(range(8), solve_average, 0.005, 3)
     assert count + more > 60
+    assert averages > 16
+    assert not unnoticed
     assert not missed
     assert not unseen
 
@@ -81,6 +84,8 @@ def test_what_is_spoiled_is_noticed():
 def test_what_is_spoiled_is_noticed_300_times():
     count, missed = spoiled_solutions(range(1000, 1100))
     more, unseen = spoiled_programs(range(1000, 1040))
+    averages, unnoticed = spoiled_programs(range(1000, 1040), solve_average, 0.005, 3)
+    more, unseen = more + averages, unseen + unnoticed
     print(f"{count + more} spoiled solutions, {len(missed) + len(unseen)} not noticed")
     assert count + more >= 300
     assert not missed
@@ -107,3 +112,48 @@ def test_any_choice_among_the_sets_will_do():
     solution = solve(world, order_of(world), tolerance=0.3)
     greedy = np.eye(world.num_actions)[np.argmax(solution.sets[-1], axis=1)]
     assert certify(world, order_of(world), greedy, solution.values, tolerance=0.3).holds
+
+
+def loop_or_leave(gamma, *rewards):
+    """Two states, of which the second ends: action 0 stays, action 1 leaves."""
+    moves = np.zeros((2, 2, 2))
+    moves[0, [0, 1], [0, 1]] = moves[1, :, 1] = 1.0
+    paid = np.zeros((len(rewards), 2, 2))
+    paid[:, 0] = rewards
+    return MOMDP.from_arrays(moves, paid, gamma, terminal=[1])
+
+
+def test_values_of_terminal_states_and_policies_that_never_end():
+    """Staying for nothing ties with leaving for 5, but whoever only stays never gets it."""
+    world = loop_or_leave(1.0, (0, 5))
+    solution = solve(world)
+    assert solution.returns[0] == 5.0
+    assert certify(world, None, [[0, 1], [1, 0]], solution.values).holds
+    (fault,) = certify(world, None, [[1, 0], [1, 0]], solution.values).faults
+    assert fault == "Gamma is 1, but from state 0 the policy never reaches a terminal state."
+    (fault,) = certify(world, None, solution.policy, [[5.0, 3.0]]).faults
+    assert fault == "signal_1: the value of state 1 is 0, not 3."
+
+
+def test_discounts_of_which_one_is_1():
+    order = "max signal_1 > max signal_2"
+    with pytest.raises(InputError, match="from state 0 no policy that signal_1 leaves is sure to reach a terminal"):
+        solve(loop_or_leave((0.9, 1.0), (1, 0), (-1, 0)), order)
+    with pytest.raises(InputError, match="the best policy for the less important objectives never ends"):
+        solve(loop_or_leave((1.0, 0.9), (0, 5), (1, 0)), order)
+    tied = solve(loop_or_leave((0.9, 1.0), (0, 0), (-1, 0)), order)
+    np.testing.assert_array_equal(tied.policy[0], [0, 1])
+
+
+def test_a_penalty_elsewhere_hides_nothing():
+    """An average is judged by the rewards of the policy, not by the largest reward anywhere."""
+    moves = np.zeros((2, 2, 2))
+    moves[0, :, 0] = moves[1, :, 1] = 1.0
+    world = MOMDP.from_arrays(moves, [[[1, 2], [-1e9, -1e9]], [[3, 1], [0, 0]]], 0.9, initial=[1, 0])
+    found = solve_average(world, order_of(world))
+    assert certify_program(world, found).faults == ()
+    wrong = dataclasses.replace(found, best=found.best + np.array([0, 1e-6]))
+    assert certify_program(world, wrong).faults == (
+        "signal_2: the policy returns 1, less than the 1.000001 that is needed.",
+        "signal_2: at these prices the best return is 1, not 1.000001.",
+    )

@@ -118,3 +118,11 @@ def test_bad_horizons():
         evaluate_horizon(world, np.ones((3, 4, 3)) / 3)
     with pytest.raises(InputError, match="no steps"):
         evaluate_horizon(world, np.ones((0, 4, 2)))
+
+
+def test_long_horizons_cost_no_digits():
+    """Thirds do not sum to 1 as doubles, which a million steps would add up."""
+    gamma = 1 - 2.0**-20
+    moves = np.full((3, 3, 3), 1 / 3)
+    world = MOMDP.from_arrays(moves, np.ones((1, 3, 3)), gamma)
+    assert evaluate(world, np.full((3, 3), 1 / 3)).returns[0] == pytest.approx(2.0**20, rel=1e-15)

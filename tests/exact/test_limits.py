@@ -106,3 +106,17 @@ def test_action_tolerance_refuses(solver):
 
 def test_gaps_of_actions_are_not_touched():
     assert np.isfinite(action_gaps(solve(WORLD, "min cost > max reward")).deciding[0])
+
+
+def test_whether_a_limit_can_be_satisfied_is_open_when_time_runs_out():
+    world = grid(8)
+    truth = solve_slack(world, "cost <= 1.5 > max reward")
+    assert truth.shortfalls[0] == 0
+    late = solve_slack(world, "cost <= 1.5 > max reward", time_limit=1e-9)
+    assert late.faults[0].startswith("Stopped after")
+    assert (late.best + late.gaps >= truth.best).all()
+    assert late.shortfalls[0] > 0
+    assert "no policy satisfies the limit" not in str(late)
+    assert "whether one satisfies it is open" in str(late)
+    assert "how much better a policy could be is not known" in str(late)
+    assert late.summary()["gaps"][1] is None

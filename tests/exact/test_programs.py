@@ -181,3 +181,49 @@ def test_bad_input_is_answered_in_a_sentence():
         solve_average(MOMDP.random(0, 5, 2, 1, episodic=True))
     with pytest.raises(InputError, match="3 tolerances"):
         solve_slack(MOMDP.random(0, 5, 2, 1), slack=(1.0, 2.0, 3.0))
+
+
+def test_limit_averages_of_chains_that_hardly_mix():
+    """Two states that are left once in 2^40 steps: the frequencies are what they are, to the last digit."""
+    rare, moves = 2.0**-40, np.zeros((2, 1, 2))
+    moves[0, 0], moves[1, 0] = [1 - rare, rare], [3 * rare, 1 - 3 * rare]
+    world = MOMDP.from_arrays(moves, [[[1.0], [5.0]]], 0.9)
+    assert average_returns(world, np.ones((2, 1)))[0] == pytest.approx(2.0, rel=1e-15)
+    # And a state that is left as rarely, for either of two where one stays.
+    moves = np.zeros((3, 1, 3))
+    moves[0, 0], moves[1, 0, 1], moves[2, 0, 2] = [1 - 4 * rare, rare, 3 * rare], 1.0, 1.0
+    world = MOMDP.from_arrays(moves, [[[9.0], [1.0], [5.0]]], 0.9, initial=[1.0, 0.0, 0.0])
+    assert average_returns(world, np.ones((3, 1)))[0] == pytest.approx(4.0, rel=1e-15)
+
+
+def test_limit_averages_where_rewards_depend_on_the_successor():
+    """What is expected is the same for both actions, though sums of doubles say otherwise."""
+    row = np.array([0.1, 0.2, 0.7])
+    moves = np.stack([np.tile(row, (3, 1)), np.tile(row[::-1], (3, 1))], axis=1)
+    rewards = np.ones((3, 2, 3))
+    second = np.zeros((3, 2, 3))
+    second[:, 1] = 1.0
+    world = MOMDP.from_arrays(moves, np.stack([rewards, second]), 0.9)
+    assert world.rewards[0, 0, 0] != world.rewards[0, 0, 1]
+    np.testing.assert_allclose(solve_average(world, order_of(world)).best, [1.0, 1.0], rtol=1e-15)
+
+
+def test_limit_averages_of_many_states():
+    """Too many for rational numbers: a penalty that nobody meets changes nothing, and what cannot be told is said."""
+    rng = np.random.default_rng(0)
+    moves = np.zeros((21, 2, 21))
+    moves[:20, :, :20] = rng.dirichlet(np.ones(20), size=(20, 2))
+    moves[20, :, 20] = 1.0
+    rewards, first = rng.integers(-2, 3, (2, 21, 2)).astype(float), np.eye(21)[0]
+    found = []
+    for penalty in (0.0, -1e9):
+        rewards[:, 20] = penalty
+        found.append(
+            solve_average(MOMDP.from_arrays(moves, rewards, 0.9, initial=first), "max signal_1 > max signal_2")
+        )
+        assert found[-1].faults == ()
+    np.testing.assert_array_equal(found[0].best, found[1].best)
+    stay = np.tile(np.eye(15)[:, None], (1, 2, 1))
+    paid = np.stack([np.tile([1.0, 1 + 1e-10], (15, 1)), np.tile([1.0, 0.0], (15, 1))])
+    (fault,) = solve_average(MOMDP.from_arrays(stay, paid, 0.9), "max signal_1 > max signal_2").faults
+    assert fault.startswith("signal_1: 15 actions cost so little")

@@ -146,11 +146,15 @@ def _returns_table(solution: Solution | ProgramSolution) -> Table:
 
 def _curve(process: MOMDP, order: Order) -> tuple[SlackPoint, ...]:
     """The critical-slack curve of the first two objectives; empty where there is only one, or discounts differ, or
-    there are many states."""
+    there are many states, or slack would buy more without end."""
     discounts = set(process.ordered(order).gamma)
     if len(order.objectives) < 2 or len(discounts) > 1 or process.num_states > MOST_STATES:
         return ()
-    return exact.critical_slack(process, order)
+    try:
+        return exact.critical_slack(process, order)
+    except InputError as error:
+        error_console.print(f"There is no critical-slack curve. {error}", markup=False, soft_wrap=True)
+        return ()
 
 
 def _curve_table(curve: tuple[SlackPoint, ...], order: Order) -> Table:

@@ -1,16 +1,18 @@
 """A finite MOMDP by exploring an environment completely, breadth first, from every state with every action.
 
-A state is an observation. Whether that is enough is checked: the same action in the same state, reached another way,
-must lead to the same outcomes with the same signals.
+A state is an observation. Whether that is enough is checked: in every state each action is tried once more, from where
+the state was reached another way if it was, and must lead to the same outcomes with the same signals; and whatever
+happens in ordinary episodes with random actions must be among these outcomes.
 """
 
 import copy
 import functools
 import pickle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 import scipy.sparse as sp
 from gymnasium.wrappers import TimeLimit
@@ -44,31 +46,46 @@ class _Result(NamedTuple):
     signals: tuple[float, ...]
 
 
+_WALKED = 20_000
+"""Steps of ordinary episodes that are compared with what was found."""
+_EPISODE = 1_000
+"""Steps after which such an episode is given up."""
+Snapshot = tuple[dict[str, Any], ...]
+"""The attributes of an environment and of each of its wrappers."""
+
+
 class _Snapshots:
-    """Takes an environment back to where it was: attributes that cannot be changed in place as they are, and copies of
-    those that turned out to be."""
+    """Takes an environment and its wrappers back to where they were: attributes that cannot be changed in place as they
+    are, and copies of those that turned out to be."""
 
     def __init__(self, env: Any):
-        self.inner, self._copied = env.unwrapped, set[str]()
-        self._fresh = {name: _bytes(value) for name, value in vars(self.inner).items()}
+        self._layers = list(_layers(env))
+        self._copied: list[set[str]] = [set() for _ in self._layers]
+        self._fresh = [_contents(layer) for layer in self._layers]
 
-    def take(self) -> dict[str, Any]:
-        return self._copy(vars(self.inner))
+    def take(self) -> Snapshot:
+        return self._copy(tuple(vars(layer) for layer in self._layers))
 
-    def restore(self, taken: dict[str, Any]) -> None:
-        now = self._copy(taken)
-        vars(self.inner).clear()
-        vars(self.inner).update(now)
+    def restore(self, taken: Snapshot) -> None:
+        for layer, now in zip(self._layers, self._copy(taken), strict=True):
+            vars(layer).clear()
+            vars(layer).update(now)
 
     def learn(self) -> bool:
         """Were attributes changed in place, of which no copies were taken? Next time they will be."""
-        now = {name: _bytes(value) for name, value in vars(self.inner).items()}
-        changed = {name for name in now if now[name] != self._fresh.get(name)} - self._copied
-        self._copied |= changed
-        return bool(changed)
+        learned = False
+        for layer, copied, fresh in zip(self._layers, self._copied, self._fresh, strict=True):
+            now = _contents(layer)
+            changed = {name for name in now if now[name] != fresh.get(name)} - copied
+            copied |= changed
+            learned |= bool(changed)
+        return learned
 
-    def _copy(self, named: dict[str, Any]) -> dict[str, Any]:
-        return dict(named) | {name: copy.deepcopy(named[name]) for name in self._copied & named.keys()}
+    def _copy(self, taken: Snapshot) -> Snapshot:
+        return tuple(
+            dict(named) | {name: copy.deepcopy(named[name]) for name in copied & named.keys()}
+            for named, copied in zip(taken, self._copied, strict=True)
+        )
 
 
 def explore(env: GymEnv, max_states: int) -> Model:
@@ -105,7 +122,9 @@ class _Explorer:
         space: Any = env.spec.action_space
         self.actions = [int(a) for a in env.interface.actions.convert(np.arange(space.n))]
         self.place: dict[Observed, int] = {}
-        self.snapshots: list[dict[str, Any]] = []
+        self.snapshots: list[Snapshot] = []
+        self.again: dict[int, Snapshot] = {}
+        """States to look at once more, from where they were reached another time."""
         self.checked: set[int] = set()
         self.found: list[list[list[Outcome]]] = []
 
@@ -122,21 +141,25 @@ class _Explorer:
                 each = self._follow(self.snapshots[state], lambda action=action: self._step(action))
                 self.found[state].append([one for one, _ in each])
                 queue.extend(self._arrive(each))
+            self._check_known()
+        for state in set(range(len(self.found))) - self.checked:
+            self._check(state, self.snapshots[state])
+        self._walk([one.result for one, _ in first])
         return self._model(initial)
 
-    def _arrive(self, each: list[tuple[Outcome, dict[str, Any]]]) -> list[int]:
-        """New states; known ones are looked at once more, from where they were reached now."""
+    def _arrive(self, each: list[tuple[Outcome, Snapshot]]) -> list[int]:
+        """New states; known ones are to be looked at once more, from where they were reached now."""
         new = []
         for one, taken in each:
             if one.result.state is None:
                 continue
             if one.result.state not in self.place:
                 new.append(self._add(one.result.state, taken))
-            else:
-                self._check(self.place[one.result.state], taken)
+            elif (state := self.place[one.result.state]) not in self.checked:
+                self.again.setdefault(state, taken)
         return new
 
-    def _add(self, state: Observed, taken: dict[str, Any]) -> int:
+    def _add(self, state: Observed, taken: Snapshot) -> int:
         if state not in self.place:
             if len(self.place) >= self.max_states:
                 raise InputError(
@@ -147,24 +170,48 @@ class _Explorer:
             self.snapshots.append(taken)
         return self.place[state]
 
-    def _check(self, state: int, taken: dict[str, Any]) -> None:
-        """Is what follows a function of the observation? Each state that is reached twice is checked once."""
-        if state in self.checked or state >= len(self.found) or len(self.found[state]) < len(self.actions):
-            return
+    def _check_known(self) -> None:
+        """Look at states once more that were reached twice and are explored by now."""
+        for state in [state for state in self.again if state < len(self.found)]:
+            self._check(state, self.again.pop(state))
+
+    def _check(self, state: int, taken: Snapshot) -> None:
+        """Is what follows a function of the observation, and the same when it is tried again?"""
         self.checked.add(state)
         for k, action in enumerate(self.actions):
             again = [one for one, _ in self._follow(taken, lambda action=action: self._step(action))]
             first = self.found[state][k]
             if again != first and sorted(again, key=repr) != sorted(first, key=repr):
-                seen = next(seen for seen, place in self.place.items() if place == state)
-                raise InputError(
-                    f"{self.env.name} is not Markov in what it shows, or not random by its own np_random: in the "
-                    f"observation {seen}, action {k} leads to different outcomes at different times."
-                )
+                raise self._not_markov(state, k)
 
-    def _follow(self, taken: dict[str, Any], act: Callable[[], _Result]) -> list[tuple[Outcome, dict[str, Any]]]:
+    def _not_markov(self, state: int, k: int) -> InputError:
+        seen = next(seen for seen, place in self.place.items() if place == state)
+        return InputError(
+            f"{self.env.name} is not Markov in what it shows, or not random by its own np_random: in the observation "
+            f"{seen}, action {k} leads to different outcomes at different times."
+        )
+
+    def _walk(self, first: list[_Result]) -> None:
+        """Ordinary episodes, some of which repeat actions for long: nothing may happen that was not found."""
+        known = [[{one.result for one in each} for each in actions] for actions in self.found]
+        rng, steps = np.random.default_rng(0), 0
+        while steps < _WALKED:
+            self.made.unwrapped.np_random = np.random.default_rng(rng.integers(2**32))
+            last, k, repeats = self._begin(), 0, rng.choice([0.0, 0.9])
+            if last not in first:
+                raise InputError(f"{self.env.name} begins in {last.state}, which it did not when it was explored.")
+            for _ in range(_EPISODE):
+                k = k if rng.random() < repeats else int(rng.integers(len(self.actions)))
+                state, last = self.place[last.state or ()], self._step(self.actions[k])
+                steps += 1
+                if last not in known[state][k]:
+                    raise self._not_markov(state, k)
+                if last.state is None:
+                    break
+
+    def _follow(self, taken: Snapshot, act: Callable[[], _Result]) -> list[tuple[Outcome, Snapshot]]:
         """Every outcome of an act from a snapshot, and a snapshot of each."""
-        after: dict[_Result, dict[str, Any]] = {}
+        after: dict[_Result, Snapshot] = {}
 
         def run(generator: Scripted) -> _Result:
             self.keeper.restore(taken)
@@ -187,6 +234,9 @@ class _Explorer:
             raise InputError(f"{self.env.name} truncates episodes itself, by a time that it does not show.")
         read = self.env.interface.signals.read(Event(obs, action, reward, info))
         signals = tuple(_decimal(value) for value in read)
+        if not np.isfinite(signals).all():
+            paid = ", ".join(f"{value:g}" for value in signals)
+            raise InputError(f"{self.env.name} pays {paid} in a step; a finite MOMDP needs finite rewards.")
         return _Result(None if terminated else self.observed(obs), signals)
 
     def observed(self, obs: Any) -> Observed:
@@ -239,6 +289,19 @@ def _decimal(value: Any) -> float:
 @functools.lru_cache(maxsize=2**16)
 def _written(value: float) -> float:
     return float(str(np.float32(value)))
+
+
+def _layers(env: Any) -> Iterator[Any]:
+    """An environment's wrappers, and the environment itself."""
+    while isinstance(env, gymnasium.Wrapper):
+        yield env
+        env = env.env
+    yield env
+
+
+def _contents(layer: Any) -> dict[str, bytes]:
+    """What the attributes of an environment or of a wrapper hold."""
+    return {name: _bytes(value) for name, value in vars(layer).items() if not isinstance(value, gymnasium.Env)}
 
 
 def _bytes(value: Any) -> bytes:

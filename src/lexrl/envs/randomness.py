@@ -2,7 +2,7 @@
 
 An environment draws from `np_random`. In its place it gets a generator that answers from a script and stops where the
 script ends; then the script goes on with every possible answer. A draw from the unit interval has infinitely many, but
-a step that compares it with a number has few outcomes: where they change is found by bisection, to the last digit.
+a step that compares it with numbers has few outcomes: where they change is found by bisection, to the last digit.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import numpy as np
 
 from lexrl.errors import InputError
 
-_GRID = 16
+_GRID = 64
 """Parts of the unit interval that are looked at for a change of the outcome."""
 
 
@@ -90,11 +90,11 @@ def _along_the_interval(run: Callable[[Scripted], Any], script: tuple[float, ...
     found = [outcomes(run, (*script, draw)) for draw in grid]
     start = 0.0
     for k, (before, after) in enumerate(itertools.pairwise(found)):
-        if before == after:
-            continue
-        change = _change(run, script, grid[k], grid[k + 1])
-        yield from (Outcome((change - start) * one.probability, one.result) for one in before)
-        start = change
+        low, here = grid[k], before
+        while here != after:
+            low = _change(run, script, low, grid[k + 1])
+            yield from (Outcome((low - start) * one.probability, one.result) for one in here)
+            start, here = low, outcomes(run, (*script, low))
     yield from (Outcome((1.0 - start) * one.probability, one.result) for one in found[-1])
 
 

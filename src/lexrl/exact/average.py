@@ -16,12 +16,15 @@ import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Bool, Float
 
+from lexrl import doubled
 from lexrl import tolerance as tol
+from lexrl.doubled import Doubled
 from lexrl.errors import InputError
 from lexrl.exact import chains, rational
+from lexrl.exact.backups import single
 from lexrl.exact.columns import Row
 from lexrl.exact.evaluation import require_momdp
-from lexrl.exact.iteration import tolerances_of
+from lexrl.exact.iteration import finite_slack, tolerances_of
 from lexrl.exact.programs import ProgramSolution, threshold_of
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
@@ -31,6 +34,10 @@ _MOST_RATIONAL = 48
 """Programs of up to so many columns are solved in rational numbers."""
 _PRECISION = 1e-9
 """Relative precision of what HiGHS returns."""
+_NOISE = 1e-12
+"""What is left of 0 by its arithmetic, with a margin."""
+_NEXT_TO_NOTHING = 1e-12
+"""Share of the rewards below which a column costs nothing at prices that were rounded."""
 
 
 class Frequencies(NamedTuple):
@@ -40,6 +47,11 @@ class Frequencies(NamedTuple):
     process: MOMDP
     matrix: Any
     right: Any
+
+    @property
+    def exact(self) -> bool:
+        """Are the numbers rational?"""
+        return isinstance(self.matrix, list)
 
 
 class AverageLevel(NamedTuple):
@@ -52,6 +64,10 @@ class AverageLevel(NamedTuple):
     y: Float[Arr, "S A"]
     support: Bool[Arr, " columns"]
     """Columns whose reduced cost is 0."""
+    reduced: Float[Arr, " columns"]
+    """What each column costs at the prices; infinite for those that are not allowed."""
+    unsure: int = 0
+    """How many columns cost more than the noise of the arithmetic, and less than its guaranteed precision."""
 
 
 def solve_average(momdp: MOMDP, order: Order | str | None = None, *, slack: Any = 0.0) -> ProgramSolution:
@@ -72,13 +88,13 @@ def solve_average(momdp: MOMDP, order: Order | str | None = None, *, slack: Any 
 def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> ProgramSolution:
     slack, limits, n = tol.slack(tolerances), order.limits(), process.num_objectives
     epsilon, prices = np.zeros(n), np.zeros((n, n))
-    flow = _frequencies(process)
-    allowed, rows, levels = np.tile(process.action_mask.ravel(), 2), (), []
+    flow = frequencies(process)
+    allowed, rows, levels = columns_of(process), (), []
     for i in range(n):
         level = _level(flow, i, allowed, rows)
         prices[i, [row.objective for row in rows]] = [float(price) for price in level.prices]
         best = np.array(float(level.best))
-        epsilon[i] = slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i]))
+        epsilon[i] = finite_slack(process, i, slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i])))
         threshold, is_face = threshold_of(Fraction(level.best), float(epsilon[i]), float(limits[i]))
         if is_face:
             allowed = level.support
@@ -90,6 +106,17 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> Pro
     return _solution(process, order, levels, epsilon, prices)
 
 
+def columns_of(process: MOMDP) -> Bool[np.ndarray, " columns"]:
+    """The columns of x and of y that there are: those of states that can be reached at all."""
+    pairs, reached = process.transitions.astype(bool).astype(float).T, process.initial > 0
+    while True:
+        used = (process.action_mask & reached[:, None]).ravel()
+        wider = reached | (pairs @ used.astype(float) > 0)
+        if (wider == reached).all():
+            return np.tile(used, 2)
+        reached = wider
+
+
 def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon: Arr, prices: Arr) -> ProgramSolution:
     policy = _policy(process, levels[-1])
     returns = chains.average_returns(process, policy)
@@ -97,12 +124,18 @@ def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon:
     mixed = np.array([np.sum(reward * levels[-1].x) for reward in process.rewards])
     sizes = np.max(np.abs(process.rewards), axis=(1, 2))
     missed = np.flatnonzero(np.abs(returns - mixed) > 1e-7 * sizes)
-    fault = (
-        "The optimum needs memory (in some states it stays with one probability and goes on with another, once): the "
-        f"policy has none, and is off by {returns[missed[0]] - mixed[missed[0]]:.3g} in {process.signals[missed[0]]}."
-        if len(missed)
-        else ""
-    )
+    faults = [
+        f"{name}: {level.unsure} actions cost so little that ordinary arithmetic does not tell whether they cost "
+        "anything; they count as tied."
+        for name, level in zip(process.signals, levels, strict=True)
+        if level.unsure
+    ]
+    if len(missed):
+        faults.append(
+            "The optimum needs memory (in some states it stays with one probability and goes on with another, once): "
+            f"the policy has none, and is off by {returns[missed[0]] - mixed[missed[0]]:.3g} in "
+            f"{process.signals[missed[0]]}."
+        )
     return ProgramSolution(
         order=order,
         objectives=process.signals,
@@ -114,7 +147,8 @@ def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon:
         limits=order.limits(),
         shadow_prices=prices,
         gaps=np.array([float(level.bound - level.best) for level in levels]),
-        faults=(fault,) if fault else (),
+        faults=tuple(faults),
+        average=True,
     )
 
 
@@ -131,7 +165,7 @@ def _policy(process: MOMDP, level: AverageLevel) -> Float[np.ndarray, "S A"]:
     return policy / policy.sum(axis=1, keepdims=True)
 
 
-def _frequencies(process: MOMDP) -> Frequencies:
+def frequencies(process: MOMDP) -> Frequencies:
     """Rational for small processes, sparse for large ones."""
     n, pairs = process.num_states, process.num_states * process.num_actions
     leaving = sp.csr_array((np.ones(pairs), (np.arange(pairs), np.arange(pairs) // process.num_actions)), (pairs, n))
@@ -155,9 +189,30 @@ def _unit(probabilities: Float[np.ndarray, " S"]) -> list[Fraction]:
 
 
 def _level(flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]) -> AverageLevel:
-    if isinstance(flow.matrix, list):
+    if flow.exact:
         return _rational_level(flow, i, allowed, rows)
     return _numerical_level(flow, i, allowed, rows)
+
+
+def best_at(
+    flow: Frequencies,
+    i: int,
+    allowed: Bool[np.ndarray, " columns"],
+    rows: tuple[Row, ...],
+    prices: tuple[Fraction, ...],
+) -> AverageLevel:
+    """The best of `r_i + sum_j y_j r_j` with the columns that are allowed: a bound on what the rows leave to objective
+    i. Prices are rounded numbers, so that at them its support has every column that costs next to nothing."""
+    if not any(prices):
+        return _level(flow, i, allowed, ())
+    process, factors = flow.process, (Fraction(1), *prices)
+    exact = [_exact_rewards(process, j)[: process.rewards[j].size] for j in (i, *(row.objective for row in rows))]
+    sums = [sum((y * r for y, r in zip(factors, each, strict=True)), Fraction(0)) for each in zip(*exact, strict=True)]
+    parts = [doubled.from_fraction(one) for one in sums]
+    high, low = (np.array(part).reshape(process.rewards[i].shape) for part in zip(*map(tuple, parts), strict=True))
+    one = single(process, Doubled(high, low), 1.0, process.signals[i])
+    level = _level(flow._replace(process=one), 0, allowed, ())
+    return level._replace(support=allowed & (level.reduced <= _NEXT_TO_NOTHING * np.max(np.abs(high))))
 
 
 def _rational_level(
@@ -175,30 +230,41 @@ def _rational_level(
     found = rational.maximize([*costs, *([Fraction(0)] * len(loose))], table, right)
     if found is None:
         raise ArithmeticError("A program over frequencies that has a solution was found to have none.")
-    support = np.zeros_like(allowed)
+    reduced = np.full(len(allowed), np.inf)
     for place, column in enumerate(columns):
         used = sum((dual * line[place] for dual, line in zip(found.duals, table, strict=True)), Fraction(0))
-        support[column] = used == costs[place]
+        reduced[column] = float(used - costs[place])
     weights = np.zeros(len(allowed))
     weights[columns] = [float(weight) for weight in found.weights[: len(columns)]]
     x, y = weights.reshape(2, process.num_states, process.num_actions)
     prices = [-dual for dual in found.duals[len(flow.right) :]]
-    return AverageLevel(found.value, found.value, prices, x, y, support)
+    return AverageLevel(found.value, found.value, prices, x, y, reduced == 0, reduced)
 
 
 def _exact_rewards(process: MOMDP, objective: int) -> list[Fraction]:
     """`r` for the columns of x, 0 for those of y."""
     rewards = process.rewards[objective].ravel()
-    rest = np.zeros_like(rewards) if process.rewards_rest is None else process.rewards_rest[objective].ravel()
-    each = [Fraction(float(hi)) + Fraction(float(lo)) for hi, lo in zip(rewards, rest, strict=True)]
+    if process.rewards_rest is None:
+        each = [_mean(process, objective, row) for row in range(len(rewards))]
+    else:
+        rest = process.rewards_rest[objective].ravel()
+        each = [Fraction(float(hi)) + Fraction(float(lo)) for hi, lo in zip(rewards, rest, strict=True)]
     return each + [Fraction(0)] * len(each)
+
+
+def _mean(process: MOMDP, objective: int, row: int) -> Fraction:
+    """What a (s, a) is expected to pay where that depends on the successor."""
+    stored = slice(*process.transitions.indptr[row : row + 2])
+    paid = [Fraction(float(one)) for one in process.outcome_rewards[stored, objective]]
+    return sum((p * r for p, r in zip(_unit(process.transitions.data[stored]), paid, strict=True)), Fraction(0))
 
 
 def _numerical_level(
     flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]
 ) -> AverageLevel:
     process = flow.process
-    sizes = np.max(np.abs(process.rewards), axis=(1, 2))
+    used = allowed[: allowed.size // 2].reshape(process.rewards.shape[1:])
+    sizes = np.max(np.abs(process.rewards), axis=(1, 2), where=used, initial=0.0)
     sizes = np.where(sizes > 0, sizes, 1.0)
     flat = (process.rewards / sizes[:, None, None]).reshape(len(sizes), -1)
     rewards = np.concatenate([flat, np.zeros_like(flat)], axis=1)[:, allowed]
@@ -218,7 +284,9 @@ def _numerical_level(
     duals[tight] = answer.eqlin.marginals[len(flow.right) :]
     # HiGHS minimizes: a reduced cost is what a column costs at the prices, and 0 for what an optimum may use.
     reduced = -rewards[i] - equal.T @ answer.eqlin.marginals - needed[~tight].T @ -answer.ineqlin.marginals
-    support, weights = np.zeros_like(allowed), np.zeros(len(allowed))
+    support, weights, costs = np.zeros_like(allowed), np.zeros(len(allowed)), np.full(len(allowed), np.inf)
+    costs[allowed] = reduced * sizes[i]
+    unsure = int(((np.abs(reduced) > _NOISE) & (np.abs(reduced) <= _PRECISION)).sum())
     support[allowed] = (reduced <= _PRECISION) | (answer.x > _PRECISION)
     weights[allowed] = np.where(support[allowed], np.maximum(answer.x, 0.0), 0.0)
     x, y = weights.reshape(2, process.num_states, process.num_actions)
@@ -227,7 +295,7 @@ def _numerical_level(
     bound += float(answer.ineqlin.marginals @ -thresholds[~tight])
     places = [row.objective for row in rows]
     prices = np.where(np.abs(duals) > _PRECISION, duals, 0.0) * sizes[i] / sizes[places]
-    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support)
+    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support, costs, unsure)
 
 
 def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:
@@ -240,4 +308,8 @@ def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:
         answer = linprog(costs, bounds=(0, None), method=method, options=options, **constraints)
         if answer.status == 0:
             return answer
-    raise ArithmeticError(f"HiGHS could not solve a program that has a solution: {answer.message}")
+    raise InputError(
+        f"The limit averages of this MOMDP are a program of {len(costs)} columns that HiGHS could not solve "
+        f"({answer.message}), as may happen where probabilities or rewards differ by many orders of magnitude: use "
+        "`solve` with a gamma near 1."
+    )

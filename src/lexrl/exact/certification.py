@@ -8,22 +8,34 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from lexrl.errors import InputError
-from lexrl.exact import columns
+from lexrl.exact import average, chains, columns
 from lexrl.exact.backups import judge
 from lexrl.exact.certificate import Certificate
 from lexrl.exact.columns import Row
 from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
-from lexrl.exact.iteration import Level, certificate_of, first_policy, judge_level, refuse_limits, tolerances_of
+from lexrl.exact.iteration import (
+    Level,
+    certificate_of,
+    endless,
+    first_policy,
+    judge_level,
+    refuse_limits,
+    start_within,
+    tolerances_of,
+)
 from lexrl.exact.linear import choose
-from lexrl.exact.policy_iteration import optimize
+from lexrl.exact.policy_iteration import LevelSolution, optimize
 from lexrl.exact.programs import ProgramSolution, common_gamma, occupancy, threshold_of
+from lexrl.exact.proper import states
 from lexrl.momdp import MOMDP, as_numbers
 from lexrl.order import Order, as_order
 
 _ROUNDING = 2.0**-51
 """Values are doubles: they may be off by their last digit."""
 _PROGRAM = 1e-9
-"""Relative precision of a program's numbers, which went through mixtures and prices."""
+"""Relative precision of the returns of a program's policy, which went through a mixture."""
+_PRICED = 1e-13
+"""Relative precision of what follows from prices, which are doubles."""
 
 
 def certify(momdp: MOMDP, order: Order | str | None, policy: Any, values: Any, *, tolerance: Any = 0.0) -> Certificate:
@@ -53,7 +65,7 @@ def certify(momdp: MOMDP, order: Order | str | None, policy: Any, values: Any, *
     allowed, start = process.action_mask, first_policy(process)
     levels, faults = [], []
     for i in range(process.num_objectives):
-        optimum = optimize(process, i, allowed, start)
+        optimum = optimize(process, i, allowed, start_within(process, i, allowed, start))
         levels.append(Level(optimum, judge_level(process, i, optimum, allowed, tolerances)))
         faults += _value_faults(process, i, claimed[i], levels[-1])
         allowed, start = levels[-1].judged.reached, optimum.policy
@@ -65,12 +77,14 @@ def certify(momdp: MOMDP, order: Order | str | None, policy: Any, values: Any, *
             f"The policy takes action {action} in state {state}, which {process.signals[i]} does not leave"
             f"{_more(len(outside))}."
         )
+    if (never := endless(process, weights)).size:
+        faults.append(f"Gamma is 1, but from {states(never)} the policy never reaches a terminal state.")
     return certificate_of(process, levels, tuple(faults))
 
 
 def _value_faults(process: MOMDP, i: int, claimed: Float[np.ndarray, " S"], level: Level) -> list[str]:
     truth, error = level.optimum.values.value.hi, level.optimum.values.error
-    off = ~(np.abs(claimed - truth) <= _ROUNDING * np.abs(truth) + error) & ~process.terminal
+    off = ~(np.abs(claimed - truth) <= _ROUNDING * np.abs(truth) + error)
     if not off.any():
         return []
     state = int(np.argmax(off))
@@ -90,12 +104,21 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
 
     Weak duality bounds what any policy can reach by the prices; the policy itself shows what can be reached.
     """
+    if not isinstance(solution, ProgramSolution):
+        raise InputError(
+            f"A {type(solution).__name__} is not what `solve_slack` and `solve_average` return; solutions with action "
+            "tolerance are for `certify`."
+        )
     process = require_momdp(momdp).ordered(solution.order)
+    if solution.average:
+        return _certify_average(process, solution)
     common_gamma(process)
     policy = as_policy(solution.policy, process)
     returns, visits = evaluate(process, policy).returns, occupancy(process, policy)
     sizes = np.einsum("msa,sa->m", np.abs(process.rewards), visits)
-    faults = _return_faults(process, solution, returns, visits, sizes)
+    faults = _return_faults(process, solution, returns, sizes)
+    if not np.allclose(visits, solution.occupancy, rtol=1e-6, atol=_PROGRAM * np.max(visits)):
+        faults.append("The occupancy is not that of the policy.")
     allowed, rows, start = process.action_mask, (), first_policy(process)
     gaps = np.zeros(process.num_objectives)
     for i in range(process.num_objectives):
@@ -105,12 +128,10 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
         dual = optimize(one, 0, allowed, start, choose(process))
         bought = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
         gaps[i] = float(columns.expected(process, dual.values.value) - bought - Fraction(float(solution.best[i])))
-        if not abs(gaps[i]) <= _PROGRAM * _added_up(solution, i, sizes, rows, prices):
-            faults.append(
-                f"{process.signals[i]}: at these prices the best return is {solution.best[i] + gaps[i]:.9g}, not "
-                f"{solution.best[i]:.9g}."
-            )
-        width = _PROGRAM * np.max(dual.backup.scale, axis=1)
+        error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
+        if not abs(gaps[i]) <= error + process.initial @ dual.values.error:
+            faults.append(_gap_fault(process, solution, i, gaps[i]))
+        width = _width(process, i, rows, prices, dual)
         left = judge(one, 0, dual.values, dual.values, dual.backup, allowed, width, dual.known).reached
         threshold, is_face = _threshold(solution, i)
         if is_face or i == process.num_objectives - 1:
@@ -123,12 +144,66 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
     return dataclasses.replace(solution, returns=returns, gaps=gaps, faults=tuple(faults))
 
 
+def _certify_average(process: MOMDP, solution: ProgramSolution) -> ProgramSolution:
+    """The same for averages: frequencies in place of occupancies."""
+    policy, frequency = as_policy(solution.policy, process), np.asarray(solution.occupancy, float)
+    returns = chains.average_returns(process, policy)
+    sizes = chains.average_returns(dataclasses.replace(process, rewards=np.abs(process.rewards)), policy)
+    faults = _return_faults(process, solution, returns, sizes)
+    flow = process.transitions.T @ frequency.ravel() - frequency.sum(axis=1)
+    mixed = np.einsum("msa,sa->m", process.rewards, frequency)
+    if not (np.abs(flow) <= _PROGRAM).all() or not (np.abs(mixed - returns) <= _PROGRAM * sizes).all():
+        faults.append("The occupancy is not that of the policy.")
+    equations, allowed, rows = average.frequencies(process), average.columns_of(process), ()
+    gaps = np.zeros(process.num_objectives)
+    for i in range(process.num_objectives):
+        prices = tuple(Fraction(float(solution.shadow_prices[i, row.objective])) for row in rows)
+        faults += _price_faults(process, solution, i, rows)
+        level = average.best_at(equations, i, allowed, rows, prices)
+        bought = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
+        gaps[i] = float(Fraction(level.best) - bought - Fraction(float(solution.best[i])))
+        error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
+        if not abs(gaps[i]) <= (error if equations.exact else _PROGRAM * np.max(np.abs(process.rewards[i]))):
+            faults.append(_gap_fault(process, solution, i, gaps[i]))
+        threshold, is_face = _threshold(solution, i)
+        if is_face:
+            allowed = level.support
+            rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in zip(rows, prices, strict=True))
+        else:
+            rows = (*rows, Row(i, threshold))
+    return dataclasses.replace(solution, returns=returns, gaps=gaps, faults=tuple(faults))
+
+
+def _gap_fault(process: MOMDP, solution: ProgramSolution, i: int, gap: float) -> str:
+    return (
+        f"{process.signals[i]}: at these prices the best return is {solution.best[i] + gap:.9g}, not "
+        f"{solution.best[i]:.9g}."
+    )
+
+
 def _threshold(solution: ProgramSolution, i: int) -> tuple[Fraction, bool]:
     """What objective i leaves to the next ones, and whether that is its optimal face."""
     best, limit = float(solution.best[i]), float(solution.limits[i])
     threshold, is_face = threshold_of(Fraction(best), float(solution.slack[i]), limit)
     # A best return may exceed its limit by less than a double can tell; that it is priced says that it does.
     return threshold, is_face and not (best == limit and solution.shadow_prices[i + 1 :, i].any())
+
+
+def _unpriced(solution: ProgramSolution, i: int) -> float:
+    """A best return without prices is right but for its last digit."""
+    return 4 * _ROUNDING * abs(float(solution.best[i]))
+
+
+def _width(
+    process: MOMDP, i: int, rows: tuple[Row, ...], prices: tuple[Fraction, ...], dual: LevelSolution
+) -> Float[np.ndarray, " S"]:
+    """How far from the best an action may seem to be because prices are rounded: a share of what was added up, which
+    may cancel."""
+    if not any(prices):
+        return np.zeros(process.num_states)
+    values = np.abs(evaluate(process, np.eye(process.num_actions)[dual.policy]).values)
+    bought = (float(abs(price)) * values[row.objective] for price, row in zip(prices, rows, strict=True))
+    return _PRICED * (np.max(dual.backup.scale, axis=1) + values[i] + sum(bought))
 
 
 def _added_up(
@@ -145,7 +220,7 @@ def _added_up(
 
 
 def _return_faults(
-    process: MOMDP, solution: ProgramSolution, returns: Any, visits: Any, sizes: Float[np.ndarray, " M"]
+    process: MOMDP, solution: ProgramSolution, returns: Any, sizes: Float[np.ndarray, " M"]
 ) -> list[str]:
     found = []
     needed = solution.thresholds.copy()
@@ -156,8 +231,6 @@ def _return_faults(
             found.append(f"{name}: the policy returns {returns[i]:.9g}, not {solution.returns[i]:.9g}.")
         if not returns[i] >= needed[i] - width:
             found.append(f"{name}: the policy returns {returns[i]:.9g}, less than the {needed[i]:.9g} that is needed.")
-    if not np.allclose(visits, solution.occupancy, rtol=1e-6, atol=_PROGRAM * np.max(visits)):
-        found.append("The occupancy is not that of the policy.")
     return found
 
 

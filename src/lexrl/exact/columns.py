@@ -27,6 +27,8 @@ from lexrl.momdp import MOMDP
 
 _NOTHING, _LITTLE = Fraction(1, 2**80), Fraction(1, 2**40)
 """A gain below this share of the returns is none: where returns are known to 90 bits, and in ordinary arithmetic."""
+UNKNOWN = Fraction(10) ** 300
+"""A bound where there is none."""
 Prices = tuple[Fraction, ...]
 """One for each row."""
 
@@ -122,7 +124,9 @@ def best_mixture(
         one = priced(process, i, rows, master.prices)
         dual = optimize(one, 0, allowed, _heaviest(master, exact).policy, way, clock)
         paid = sum((price * row.threshold for price, row in zip(master.prices, rows, strict=True)), Fraction(0))
-        bound = expected(process, dual.values.value) + Fraction(dual.bound if np.isfinite(dual.bound) else 1e300) - paid
+        bound = (
+            expected(process, dual.values.value) + (Fraction(dual.bound) if np.isfinite(dual.bound) else UNKNOWN) - paid
+        )
         clock.report(process.signals[i], len(exact), float(bound - master.value))
         new = column_of(process, dual.policy, way)
         if clock.expired or not _gains(new, i, rows, master.prices, exact, _NOTHING):

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from lexrl import doubled
 from lexrl.errors import InputError
 from lexrl.exact import linear, proper
+from lexrl.exact.policy_iteration import refine
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP, as_numbers
 from lexrl.order import Order
@@ -45,7 +47,8 @@ def evaluate(momdp: MOMDP, policy: Any, order: Order | str | None = None) -> Eva
     for gamma in np.unique(process.gamma):
         same = process.gamma == gamma
         system = linear.System(way, chain, float(gamma))
-        values[same] = [system.solve(one) for one in rewards[same]]
+        # Rows of a stochastic policy's chain sum to 1 but for rounding, which a long horizon would add up.
+        values[same] = [refine(system, doubled.exactly(one), None).values.value.hi for one in rewards[same]]
     q = np.stack([process.backup(values[i], i) for i in range(process.num_objectives)])
     return Evaluation(values, q, values @ process.initial)
 

@@ -17,7 +17,7 @@ from lexrl.errors import InputError
 from lexrl.exact import backups
 from lexrl.exact.backups import Judged, Values
 from lexrl.exact.evaluation import evaluate_horizon, require_momdp
-from lexrl.exact.iteration import refuse_limits, tolerances_of
+from lexrl.exact.iteration import finite_slack, refuse_limits, tolerances_of
 from lexrl.lex import Arr
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
@@ -41,6 +41,8 @@ class HorizonSolution:
     """The smallest distance to a threshold that was counted as one."""
     num_rounded: int
     """How many actions count as reaching a threshold though they are below it by the rounding of the input."""
+    num_undecided: int
+    """Of how many actions even twice the digits do not tell whether they reach their threshold."""
 
 
 class _Step(NamedTuple):
@@ -77,6 +79,7 @@ def solve_horizon(momdp: MOMDP, order: Order | str | None, horizon: int, *, tole
         returns=evaluate_horizon(process, policy).returns,
         margins=np.min([[one.margin for one in step.judged] for step in steps], axis=0),
         num_rounded=sum(len(one.rounded[0]) for step in steps for one in step.judged),
+        num_undecided=sum(len(one.undecided[0]) for step in steps for one in step.judged),
     )
 
 
@@ -88,7 +91,7 @@ def _step_back(process: MOMDP, ahead: list[Values], tolerances: tol.Tolerances) 
         best, known = backups.best_of(process, i, behind, backup, sets[-1])
         backup.q.ravel()[known.index] = known.q.hi
         backup.q[process.terminal] = best.value.hi[process.terminal] = best.value.lo[process.terminal] = 0.0
-        tau = np.asarray(slack(i, backup.q, sets[-1], best.value.hi), np.float64)
+        tau = finite_slack(process, i, slack(i, backup.q, sets[-1], best.value.hi))
         tau = np.broadcast_to(tau, best.value.hi.shape).copy()
         judged.append(backups.judge(process, i, behind, best, backup, sets[-1], tau, known))
         sets.append(judged[-1].reached)

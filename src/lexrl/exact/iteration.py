@@ -25,8 +25,8 @@ from lexrl.exact.backups import Judged
 from lexrl.exact.certificate import Certificate, NearTie, largest
 from lexrl.exact.clock import Clock, Progress
 from lexrl.exact.evaluation import evaluate, require_momdp
-from lexrl.exact.policy_iteration import LevelSolution, Method, optimize
-from lexrl.exact.proper import proper_policy, require_ends
+from lexrl.exact.policy_iteration import LevelSolution, Method, is_proper, optimize
+from lexrl.exact.proper import ends, proper_policy, require_ends, states
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
 
@@ -101,7 +101,7 @@ def solve(
     way: Method = linear.choose(process) if method == "auto" else method
     allowed, levels = process.action_mask, []
     for i in range(process.num_objectives):
-        optimum = optimize(process, i, allowed, start, way, clock)
+        optimum = optimize(process, i, allowed, start_within(process, i, allowed, start), way, clock)
         if optimum.bound > 0:  # time ran out: what is found is a policy, and the others have no choice left
             levels += [Level(optimum, _only(process, optimum))]
             levels += [_followed(process, k, optimum, way) for k in range(i + 1, process.num_objectives)]
@@ -120,12 +120,47 @@ def first_policy(process: MOMDP) -> Int[np.ndarray, " S"]:
     return np.argmax(process.action_mask, axis=1)
 
 
+def start_within(
+    process: MOMDP, i: int, allowed: Bool[np.ndarray, "S A"], start: Int[np.ndarray, " S"]
+) -> Int[np.ndarray, " S"]:
+    """The policy to start from at objective i, or another one within the sets: where its gamma is 1, one that ends,
+    which objectives with a discount need not have cared about."""
+    if process.gamma[i] < 1 or is_proper(process, start):
+        return start
+    found = proper_policy(process, allowed)
+    if (stuck := np.flatnonzero(found < 0)).size:
+        raise InputError(
+            f"Gamma is 1 for {process.signals[i]}, but from {states(stuck)} no policy that "
+            f"{', '.join(process.signals[:i])} leaves is sure to reach a terminal state; give {process.signals[i]} a "
+            "gamma below 1."
+        )
+    return found
+
+
+def endless(process: MOMDP, policy: Float[np.ndarray, "S A"]) -> Int[np.ndarray, " n"]:
+    """States from which a policy never ends, where that matters: some gamma is 1."""
+    if not (process.gamma == 1).any():
+        return np.zeros(0, int)
+    return np.flatnonzero(~ends(process, process.chain(policy)[0]))
+
+
+def finite_slack(process: MOMDP, i: int, slack: Any) -> Float[np.ndarray, " ..."]:
+    """The tolerance of objective i, which is a number."""
+    found = np.asarray(slack, np.float64)
+    if not np.isfinite(found).all():
+        raise InputError(
+            f"The tolerance of {process.signals[i]} is {np.max(found):g}; with it nothing is lost by leaving "
+            f"{process.signals[i]} out of the order: do that, or give a finite number."
+        )
+    return found
+
+
 def judge_level(
     process: MOMDP, i: int, optimum: LevelSolution, allowed: Bool[np.ndarray, "S A"], tolerances: tol.Tolerances
 ) -> Judged:
     """The actions that objective i leaves of the allowed ones."""
     best = optimum.values.value.hi
-    slack = np.asarray(tol.slack(tolerances)(i, optimum.backup.q, allowed, best), np.float64)
+    slack = finite_slack(process, i, tol.slack(tolerances)(i, optimum.backup.q, allowed, best))
     slack = np.broadcast_to(slack, best.shape).copy()
     return backups.judge(process, i, optimum.values, optimum.values, optimum.backup, allowed, slack, optimum.known)
 
@@ -140,13 +175,19 @@ def _only(process: MOMDP, optimum: LevelSolution) -> Judged:
 def _followed(process: MOMDP, i: int, above: LevelSolution, way: Method) -> Level:
     """An objective that gets what the policy of a more important one gives it."""
     chosen = _only(process, above).reached & process.action_mask
-    optimum = optimize(process, i, chosen, above.policy, way)
+    optimum = optimize(process, i, chosen, start_within(process, i, chosen, above.policy), way)
     return Level(optimum, _only(process, optimum))
 
 
 def _solution(process: MOMDP, order: Order, levels: list[Level], clock: Clock, *, exact: bool) -> Solution:
     sets = np.stack([process.action_mask, *(level.judged.reached for level in levels)])
     policy = lex.uniform(sets[-1])
+    if (never := endless(process, policy)).size:
+        name = process.signals[int(np.argmax(process.gamma == 1))]
+        raise InputError(
+            f"Gamma is 1 for {name}, but from {states(never)} the best policy for the less important objectives never "
+            "ends; give all objectives the same gamma."
+        )
     values = np.stack([level.optimum.values.value.hi for level in levels])
     return Solution(
         order=order,

@@ -162,7 +162,7 @@ def climb(
         if not better.any() or circles or clock.expired:
             return Climbed(policy, values, iteration, system)
         improved = np.where(better, best, policy)
-        if gamma == 1 and not _is_proper(process, improved):
+        if gamma == 1 and not is_proper(process, improved):
             return Climbed(policy, values, iteration, system)
         policy = improved
 
@@ -187,7 +187,7 @@ def _sweep(
         chain, rewards = chain_system(process, rows, gamma, "iterative").chain, process.rewards[objective].ravel()[rows]
         for _ in range(_SWEEPS):
             values = rewards + gamma * (chain @ values)
-    if gamma == 1 and not _is_proper(process, policy):
+    if gamma == 1 and not is_proper(process, policy):
         return start, np.zeros(process.num_states), iteration
     return policy, values, iteration
 
@@ -221,7 +221,7 @@ def _improve(
 ) -> Int[np.ndarray, " S"]:
     """Take the action that gains most wherever one gains; an error where that never ends and still gains."""
     better = np.where(gain.max(axis=1) > 0, np.argmax(gain, axis=1), policy)
-    if process.gamma[objective] == 1 and not _is_proper(process, better):
+    if process.gamma[objective] == 1 and not is_proper(process, better):
         chain = chain_system(process, rows_of(process, better), 1.0, "sparse").chain
         stuck = np.flatnonzero(~proper.ends(process, chain))
         raise InputError(
@@ -232,7 +232,8 @@ def _improve(
     return better
 
 
-def _is_proper(process: MOMDP, policy: Int[np.ndarray, " S"]) -> bool:
+def is_proper(process: MOMDP, policy: Int[np.ndarray, " S"]) -> bool:
+    """Does a policy end from everywhere?"""
     chain = chain_system(process, rows_of(process, policy), 1.0, "sparse").chain
     return bool(proper.ends(process, chain).all())
 

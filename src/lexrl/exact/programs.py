@@ -24,7 +24,7 @@ from lexrl.exact.backups import judge, with_exact_rewards
 from lexrl.exact.clock import Clock, Progress
 from lexrl.exact.columns import Column, Mixture, Row
 from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
-from lexrl.exact.iteration import first_policy, tolerances_of
+from lexrl.exact.iteration import finite_slack, first_policy, tolerances_of
 from lexrl.exact.linear import System, choose
 from lexrl.exact.policy_iteration import optimize
 from lexrl.lex import Arr
@@ -52,9 +52,12 @@ class ProgramSolution:
     shadow_prices: Float[np.ndarray, "M M"]
     """`shadow_prices[i, j]`: what one more unit of slack on objective j would bring objective i."""
     gaps: Float[np.ndarray, " M"]
-    """Primal-dual gap: no policy within the slack is better than `best[i] + gaps[i]`."""
+    """Primal-dual gap: no policy within the slack is better than `best[i] + gaps[i]`; infinite where time ran
+    out before anything was known."""
     faults: tuple[str, ...] = ()
     """What is wrong or open, in sentences."""
+    average: bool = False
+    """Returns are averages for each step, from `solve_average`; else discounted sums."""
 
     @property
     def thresholds(self) -> Float[np.ndarray, " M"]:
@@ -68,17 +71,22 @@ class ProgramSolution:
 
     def sentences(self) -> tuple[str, ...]:
         """What is proved, one sentence for each objective, then what is wrong."""
-        each = [
-            f"{name}: no policy within the constraints of the more important objectives is better by more than "
-            f"{max(gap, 0.0):.1e}{self._limit(i)}."
-            for i, (name, gap) in enumerate(zip(self.objectives, self.gaps, strict=True))
-        ]
+        each = [f"{name}: {self._proved(i)}{self._limit(i)}." for i, name in enumerate(self.objectives)]
         return (*each, *self.faults)
+
+    def _proved(self, i: int) -> str:
+        if np.isinf(self.gaps[i]):
+            return "how much better a policy could be is not known"
+        return (
+            "no policy within the constraints of the more important objectives is better by more than "
+            f"{max(self.gaps[i], 0.0):.1e}"
+        )
 
     def summary(self) -> dict[str, Any]:
         """What is known of the solution, for a file."""
-        numbers = {"gaps": self.gaps, "shadow_prices": self.shadow_prices, "shortfalls": self.shortfalls}
-        return {name: value.tolist() for name, value in numbers.items()} | {"sentences": self.sentences()}
+        gaps = [gap if np.isfinite(gap) else None for gap in self.gaps.tolist()]
+        numbers = {"shadow_prices": self.shadow_prices.tolist(), "shortfalls": self.shortfalls.tolist()}
+        return {"gaps": gaps} | numbers | {"sentences": self.sentences()}
 
     def __str__(self) -> str:
         shown = self.order.unsigned(self.returns)
@@ -88,6 +96,8 @@ class ProgramSolution:
     def _limit(self, i: int) -> str:
         if np.isinf(self.limits[i]):
             return ""
+        if 0 < self.shortfalls[i] <= self.gaps[i]:
+            return f"; the policy misses the limit by {self.shortfalls[i]:.4g}, and whether one satisfies it is open"
         if self.shortfalls[i] > 0:
             return f"; no policy satisfies the limit, the nearest misses it by {self.shortfalls[i]:.4g}"
         return "; its limit can be satisfied"
@@ -152,12 +162,12 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances, clock:
     levels: list[Mixture] = []
     for i in range(n):
         if clock.expired and levels:  # what was found so far stays
-            levels.append(levels[-1]._replace(best=_returns(levels[-1], i), bound=Fraction(10) ** 300))
+            levels.append(levels[-1]._replace(best=_returns(levels[-1], i), bound=columns.UNKNOWN))
             continue
         level = _at_limit(process, _level(process, i, face, start, clock), float(limits[i]))
         prices[i, [row.objective for row in face.rows]] = [float(price) for price in level.prices]
         best = np.array(float(level.best))
-        epsilon[i] = slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i]))
+        epsilon[i] = finite_slack(process, i, slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i])))
         face, start = _narrow(process, i, face, level, float(epsilon[i]), float(limits[i])), level.dual.policy
         levels.append(level)
     return _solution(process, order, levels, epsilon, prices, clock)
@@ -170,6 +180,7 @@ def _solution(
     occupancy = columns.occupancies(process, last.columns, last.weights)
     policy = normalized(occupancy, last.dual.policy)
     gaps = np.array([float(level.bound - level.best) for level in levels])
+    gaps = np.where(gaps >= float(columns.UNKNOWN) / 2, np.inf, gaps)
     late = f"Stopped after {clock.seconds:.3g} s: the gaps that are open say how much better each objective might be."
     return ProgramSolution(
         order=order,
@@ -200,7 +211,7 @@ def _level(process: MOMDP, i: int, face: Face, start: Int[np.ndarray, " S"], clo
     one = columns.priced(process, i, (), ())
     dual = optimize(one, 0, face.allowed, start, choose(process), clock)
     column = columns.column_of(process, dual.policy, choose(process))
-    bound = column.returns[i] + Fraction(dual.bound if np.isfinite(dual.bound) else 1e300)
+    bound = column.returns[i] + (Fraction(dual.bound) if np.isfinite(dual.bound) else columns.UNKNOWN)
     return Mixture((column,), (Fraction(1),), (), column.returns[i], bound, dual, one)
 
 
