@@ -148,10 +148,20 @@ class Verdict:
     def _but(self, kept: Sequence[int]) -> str:
         """What *kept* is worth, if the references were poor."""
         weak = [seed for seed in kept if seed in self.weak]
-        if not weak:
-            return ""
-        where = "" if len(self.seeds) == 1 else f" ({_listed(weak)})"
-        return f", but by references that had not been learned to the end{where}"
+        own = [seed for seed in kept if self._is_alone(seed)]
+        reasons = (("but by references that had not been learned to the end", weak), ("but compared with itself", own))
+        return "".join(f", {words}{self._where(seeds)}" for words, seeds in reasons if seeds)
+
+    def _where(self, seeds: Sequence[int]) -> str:
+        return "" if len(self.seeds) == 1 else f" ({_listed(seeds)})"
+
+    def _is_alone(self, seed: int) -> bool:
+        """Was an objective of this seed compared with nothing but the policy itself?"""
+        tests: dict[str, set[Test]] = {}
+        for one in self.findings:
+            if one.seed == seed:
+                tests.setdefault(one.objective, set()).add(one.test)
+        return {"same policy"} in tests.values()
 
     def lines(self) -> list[tuple[Status | None, str]]:
         """The verdict in lines, each with the status that gives it a symbol and a color."""

@@ -101,6 +101,16 @@ def test_a_large_second_objective_bought_cost(monkeypatch):
     assert {one.objective for one in verdict.findings if one.status == "violated"} == {"cost"}
     assert verdict.findings[0].value == pytest.approx(3.0, abs=0.2)
     assert verdict.advice[0].startswith("more steps")
+    assert "'min cost ±3 > max reward'" in verdict.advice[1]  # 1.2 times the loss
+    assert "another algorithm" in verdict.advice[2]
+
+
+def test_what_nobody_would_give_away_is_not_suggested(monkeypatch):
+    """The policy lost all that its reference had learned: a tolerance of that size would be no priority."""
+    case = Case([[normal(30.0, 1.0), always(9.0)]] * 3, [[normal(0.5, 1.0)]] * 3, learning(0.5, 9.0))
+    advice = judge(case, monkeypatch).advice
+    assert not [one for one in advice if "tolerance" in one]
+    assert advice[0].endswith("'cost' was given up for what is less important.")
 
 
 def test_units_do_not_matter(monkeypatch):
@@ -305,6 +315,7 @@ def test_a_policy_that_is_its_own_reference(monkeypatch):
     verdict = judge(case, monkeypatch)
     assert [(one.status, one.test, one.low) for one in verdict.findings] == [("kept", "same policy", 0.0)]
     assert "(the same policy)" in str(verdict.findings[0])
+    assert verdict.sentence == "kept, but compared with itself"
     assert any("one for the first objectives alone (its seed)" in one for one in verdict.symptoms)
     assert verdict.episodes == 300
     assert verdict.advice[0].startswith("more steps")

@@ -9,7 +9,7 @@ from lexrl.dual_ascent import DualAscent
 from lexrl.multipliers import Multipliers
 from lexrl.runs.references import OWN
 from lexrl.runs.result import Result
-from lexrl.runs.statements import BEST, LIMIT, OTHERS, Episodes, Scale
+from lexrl.runs.statements import BEST, LIMIT, MARGIN, MARGIN_OF_SEEDS, OTHERS, Episodes, Scale
 from lexrl.types import HasMultipliers, HasPrefixes, HasTolerance
 from lexrl.verdict import Finding
 
@@ -22,6 +22,8 @@ NOT_BETTER = "is no better than before training: it was not learned, or nothing 
 HIDDEN = "is worse per episode than its reference, which the discounted return that was optimized hides"
 APART = 0.25
 """Share of the range by which training and evaluation differ enough to be said."""
+LITTLE = 0.25
+"""Share of the range that somebody may be ready to lose."""
 FEWEST_POINTS = 6
 """Of a curve that may show a trend."""
 
@@ -102,10 +104,15 @@ def _where_violated(result: Result, violated: Sequence[Finding], findings: Seque
         tries.append(f"the policies of the better seeds ({listed}): this is luck of the seed, not of the order.")
     if isinstance(result.policies[0].algorithm, HasTolerance):
         loss = max(one.slack_used for one in own)
-        if np.isfinite(loss) and first.reference != LIMIT:
+        if loss <= LITTLE * max(map(_range, own)):
             wider = f"'{_with_tolerance(result, first.objective, 1.2 * loss)}'"
             tries.append(f"a tolerance, if a loss of {loss:.2g} (discounted) is little to you: {wider}.")
     return [*tries, _another(result)]
+
+
+def _range(one: Finding) -> float:
+    """The range of the objective of a finding, of which the margin is a share; 0 for a limit, which has none."""
+    return (one.tolerance - one.slack) / (MARGIN_OF_SEEDS if one.reference.startswith(OTHERS) else MARGIN)
 
 
 def _with_tolerance(result: Result, name: str, tolerance: float) -> str:

@@ -116,14 +116,19 @@ def verify_result(
     for_exact = limits.seconds * SHARE_OF_EXACT
     exact = None if order.limited else references.exact_returns(result, for_exact)
     spent = time.monotonic() - started
-    limits = limits._replace(seconds=max(limits.seconds - spent, 0.0))
+
+    def left() -> Limits:
+        return limits._replace(seconds=max(limits.seconds - (time.monotonic() - started), 0.0))
+
     if exact is not None:
-        sample = play(result, [], limits._replace(episodes=min(limits.episodes, EVENT_EPISODES)), watch, across=False)
+        few = left()._replace(episodes=min(limits.episodes, EVENT_EPISODES))
+        sample = play(result, [], few, watch, across=False)
         findings = _exact_findings(result, exact, sample.scale)
         about, needed = ("Reference: the exact optimum.", "Computed, not sampled (discounted, infinite horizon)."), None
     else:
-        known = [*_needed_references(result), *(retrain() if retrain else ())]
-        sample = play(result, known, limits, watch, across=not isinstance(result.run.env, PerSeed))
+        known, for_episodes = _needed_references(result), left()
+        known += retrain() if retrain else []
+        sample = play(result, known, for_episodes, watch, across=not isinstance(result.run.env, PerSeed))
         findings = _sampled_findings(result, sample)
         about, needed = _about(sample, known, findings, order.limits()), _needed(findings)
         if spent >= for_exact > 0:
@@ -255,7 +260,7 @@ def _sampled_findings(result: Result, sample: Sample) -> list[Finding]:
         (value, value_error), (reference, error) = (_mean(sign * x) for x in (measured.value, measured.reference))
         bounds = [0.0] * 3 if statement.same else [float(x) for x in measured.bounds(sample.alpha, sample.episodes)]
         name = statement.name
-        if statement.other != statement.seed and statement.limit is None:
+        if statement.other != statement.seed and statement.limit is None and statement.best is None:
             name = f"{name} (seed {result.run.seeds[statement.other]})"
         found.append(
             Finding(
@@ -363,15 +368,19 @@ def _about(
     """What policies were compared with, and how it was decided."""
     names = list(dict.fromkeys(one.name for one in sample.statements))
     listed = f"Compared with: {'; '.join(names)}." if names else "There is nothing to compare with."
-    if any(one.limit is None for one in sample.statements):
+    if any(one.limit is None and one.best is None for one in sample.statements):
         listed += " These are the best that are known, not the best there may be."
     if not known and np.isinf(limits[:-1]).any():
         listed += " This algorithm keeps no policies for the first objectives alone."
+    count = sum(not one.same for one in sample.statements)
+    played = f"{sample.played[0].returns.shape[1]:,} fresh episodes"
+    if count == 0:
+        return listed, f"{played} were played."
     used = [test for test in ("betting", "asymptotic") if any(one.test == test for one in findings)]
+    what = "differences of discounted returns" if any(one.limit is None for one in sample.statements) else "returns"
     how = (
-        f"{sample.played[0].returns.shape[1]:,} fresh episodes, the same for all policies of a seed; differences of "
-        f"discounted returns, {' and '.join(used) or 'asymptotic'} confidence sequence{'s' if len(used) > 1 else ''}, "
-        f"95 % for all statements together ({sum(not one.same for one in sample.statements)})."
+        f"{played}, the same for all policies of a seed; {what}, {' and '.join(used) or 'asymptotic'} confidence "
+        f"sequence{'s' if len(used) > 1 else ''}, 95 % for all statements together ({count})."
     )
     return listed, how
 
