@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from lexrl import verdict
+from lexrl import colors, verdict
 from lexrl.verdict import Finding, RareEvents, Verdict, shown
 
 
@@ -97,3 +97,11 @@ def test_it_survives_json():
 )
 def test_numbers_have_the_digits_of_their_error(value, error, text):
     assert shown(value, error) == text
+
+
+def test_a_notebook_shows_symbols_and_colors():
+    page = of(finding(0, "violated", reference="<script>"))._repr_html_()
+    assert "✗" in page
+    assert colors.RED in page
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page

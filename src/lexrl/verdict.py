@@ -5,12 +5,13 @@ else should be known: rare events, symptoms of the training, and what to try.
 """
 
 import dataclasses
+import html
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from lexrl import verify
+from lexrl import colors, verify
 from lexrl.errors import InputError
 
 Status = Literal["kept", "violated", "undecided"]
@@ -18,6 +19,7 @@ Test = Literal["asymptotic", "betting", "exact", "same policy"]
 NAMES: dict[int, Status] = {verify.KEPT: "kept", verify.VIOLATED: "violated", verify.UNDECIDED: "undecided"}
 SYMBOLS: dict[str, str] = {"kept": "✓", "violated": "✗", "undecided": "?"}
 PHRASES: dict[str, str] = {"kept": "kept", "violated": "violated", "undecided": "not decidable"}
+COLORS: dict[str, str] = {"kept": colors.GREEN, "violated": colors.RED, "undecided": colors.ORANGE}
 WIDTH = 110
 """Characters of a printed line."""
 SHOWN = 5
@@ -197,6 +199,14 @@ class Verdict:
             textwrap.fill(text, WIDTH, initial_indent=f"{SYMBOLS.get(status or '', ' ')} ", subsequent_indent="  ")
             for status, text in self.lines()
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the same lines, with a symbol and a color where there is a status."""
+        rows = []
+        for status, text in self.lines():
+            style = f"display:inline-block;width:1.3em;font-weight:bold;color:{COLORS.get(status or '', 'inherit')}"
+            rows.append(f"<li><span style='{style}'>{SYMBOLS.get(status or '', '')}</span>{html.escape(text)}</li>")
+        return f"<ul style='list-style:none;padding:0'>{''.join(rows)}</ul>"
 
     def as_json(self) -> dict[str, Any]:
         """For `summary.json`."""

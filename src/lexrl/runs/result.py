@@ -150,7 +150,7 @@ class Result:
             for name, shown in self._returns()
         )
         faults = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.faults.values())
-        verdict = "" if self.verdict is None else f"<pre>{html.escape(str(self.verdict))}</pre>"
+        verdict = "" if self.verdict is None else self.verdict._repr_html_()
         return (
             f"<p><b>{html.escape(str(self.run))}</b> in {self.seconds:.1f} s</p>"
             f"<table><tr><th></th><th>per episode in training</th></tr>{rows}</table>{faults}{verdict}"
