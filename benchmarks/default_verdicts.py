@@ -78,7 +78,7 @@ def main() -> None:
         verdict = result.verdict
         if verdict is None:
             raise SystemExit(f"{case.name} ended without a verdict.")
-        compared = verdict.references.removeprefix("Compared with: ").removeprefix("Reference: ").rstrip(".")
+        compared = verdict.references.split(": ", 1)[-1].split(".")[0]
         row = (
             case.name, case.algorithm, f"`{result.run.order}`", f"{args.seeds} x {result.run.total_timesteps:,}",
             verdict.sentence, compared, f"{result.seconds:.0f} s", f"{verdict.seconds:.1f} s",
