@@ -116,6 +116,9 @@ class Verdict:
     weak: tuple[int, ...] = ()
     """Seeds whose references had not been learned to the end: to keep what these reached shows little."""
 
+    forgotten: tuple[int, ...] = ()
+    """Seeds that had much more of an objective in the middle of training than in the end."""
+
     @property
     def status(self) -> Status:
         """Of the run: violated if any seed violates; kept if every seed keeps every objective."""
@@ -149,10 +152,12 @@ class Verdict:
 
     def _but(self, kept: Sequence[int]) -> str:
         """What *kept* is worth, if the references were poor."""
-        weak = [seed for seed in kept if seed in self.weak]
-        own = [seed for seed in kept if self._is_alone(seed)]
-        reasons = (("but by references that had not been learned to the end", weak), ("but compared with itself", own))
-        return "".join(f", {words}{self._where(seeds)}" for words, seeds in reasons if seeds)
+        reasons = {
+            "but much worse than earlier in training": [seed for seed in kept if seed in self.forgotten],
+            "but by references that had not been learned to the end": [seed for seed in kept if seed in self.weak],
+            "but compared with itself": [seed for seed in kept if self._is_alone(seed)],
+        }
+        return "".join(f", {words}{self._where(seeds)}" for words, seeds in reasons.items() if seeds)
 
     def _where(self, seeds: Sequence[int]) -> str:
         return "" if len(self.seeds) == 1 else f" ({_listed(seeds)})"
@@ -226,6 +231,7 @@ class Verdict:
             "symptoms": list(self.symptoms),
             "advice": list(self.advice),
             "weak": list(self.weak),
+            "forgotten": list(self.forgotten),
         }
 
 

@@ -242,7 +242,7 @@ def test_too_few_clean_episodes_show_nothing(monkeypatch):
 def test_greedy_actions_differ_from_sampled_ones(monkeypatch):
     same = [[normal(25.0, 0.5), always(9.0)]] * 3
     verdict = judge(Case(same, [seed[:1] for seed in same], learning(1.0, 9.0)), monkeypatch)
-    assert verdict.status == "kept"
+    assert verdict.sentence.startswith("kept in all 3 seeds, but much worse than earlier in training")
     assert [one for one in verdict.symptoms if one.startswith("'cost' is much worse in fresh episodes")]
 
 
@@ -378,3 +378,15 @@ def test_what_is_shown_may_not_show_why(monkeypatch):
         "violated at objective 'cost': 5 against 5 of its own policy for 'cost' alone "
         "(discounted, as optimized, 4.00 ± 0.50 worse; 95 %)"
     )
+
+
+def test_an_objective_that_was_learned_and_forgotten(monkeypatch):
+    """The one seed had no cost for half of the training; its networks forgot that, for its reference as well."""
+    curve = learning(0.5, 9.0, seeds=1)
+    curve[-6:, 0, 0] = 25.0
+    poor = [normal(25.0, 0.5), always(9.0)]
+    verdict = judge(Case([poor], [poor[:1]], curve, untrained=[[always(30.0)] * 2]), monkeypatch)
+    assert verdict.sentence == "kept, but much worse than earlier in training"
+    assert any("learned, and given up or forgotten" in one for one in verdict.symptoms)
+    assert [one.split()[0] for one in verdict.advice] == ["more", "`lexrl"]
+    assert verdict.as_json()["forgotten"] == [0]

@@ -18,6 +18,7 @@ NOTABLE = 0.05
 STILL_IMPROVING = "was still improving when training ended"
 UNFINISHED = "was still improving when its stage ended"
 SURPASSED = "ended better than the policy it was compared with, which had not been learned to the end"
+FORGOTTEN = "was much better in the middle of training than it is now: it was learned, and given up or forgotten"
 NOT_BETTER = "is no better than before training: it was not learned, or nothing can be done about it"
 HIDDEN = "is worse per episode than its reference, which the discounted return that was optimized hides"
 APART = 0.25
@@ -34,6 +35,8 @@ class Symptoms(NamedTuple):
     sentences: list[str]
     weak: tuple[int, ...]
     """Seeds that were compared with a policy that had not been learned to the end: to keep it shows little."""
+    forgotten: tuple[int, ...]
+    """Seeds that had much more of an objective in the middle of training."""
 
 
 def find(
@@ -42,9 +45,10 @@ def find(
     """Everything that training shows; `played` are the policies and their references."""
     sentences = list(result.faults.values())
     if no_episode := _no_episode(result):
-        return Symptoms([*sentences, no_episode], ())
+        return Symptoms([*sentences, no_episode], (), ())
     surpassed, unfinished = _surpassed(result, findings), _unfinished(result, scale)
     improving = _improving(result, scale) & ~_at_limit(result, findings)
+    forgotten = _forgotten(result, played[0], scale)
     sentences += [
         *_not_converged(result),
         *_multipliers(result),
@@ -53,6 +57,7 @@ def find(
         *_by_objective(result, unfinished, UNFINISHED),
         *_by_objective(result, improving, STILL_IMPROVING),
         *_by_objective(result, surpassed, SURPASSED),
+        *_by_objective(result, forgotten, FORGOTTEN),
         *_by_objective(result, _not_better(result, played[0], untrained, scale), NOT_BETTER),
         *_by_objective(result, _hidden(result, findings, scale), HIDDEN),
         *_handed_over(result, findings),
@@ -61,7 +66,8 @@ def find(
     ]
     by_own = [[_is_own(findings, seed, name) for name in result.run.order.names] for seed in result.run.seeds]
     poor = ((unfinished | improving | surpassed) & np.array(by_own))[:, :-1].any(axis=1)
-    return Symptoms(sentences, tuple(np.array(result.run.seeds)[poor].tolist()))
+    seeds = np.array(result.run.seeds)
+    return Symptoms(sentences, tuple(seeds[poor].tolist()), tuple(seeds[forgotten.any(axis=1)].tolist()))
 
 
 def advise(
@@ -72,7 +78,9 @@ def advise(
     tries = _where_violated(result, violated, findings) if violated else []
     said = [sentence for sentence in found.sentences if not sentence.startswith(tuple(result.faults.values()))]
     more = f"more steps, as in `--total-timesteps {3 * result.run.total_timesteps:g}`."
-    if not violated and any(word in one for one in said for word in (STILL_IMPROVING, UNFINISHED, SURPASSED, ALONE)):
+    if not violated and any(
+        word in one for one in said for word in (STILL_IMPROVING, UNFINISHED, SURPASSED, FORGOTTEN, ALONE)
+    ):
         tries.append(more)
     if any(HIDDEN in one for one in said):
         tries.append("a discount nearer to 1, as in `--gamma 0.999`: what comes late in an episode hardly counted.")
@@ -83,7 +91,7 @@ def advise(
         tries.append(f"more episodes: `lexrl verify RUN --episodes{amount}`.")
     if not has_references:
         tries.append("`lexrl verify RUN --retrain`: it trains references, for this algorithm keeps none.")
-    elif found.weak or any(NOT_BETTER in one for one in said):
+    elif found.weak or found.forgotten or any(NOT_BETTER in one for one in said):
         tries.append("`lexrl verify RUN --retrain`: it trains references for as long as the whole run.")
     return tries
 
@@ -210,6 +218,20 @@ def _rises(curve: np.ndarray, size: float) -> bool:
     noise = np.diff(curve).std() / np.sqrt(2)  # differences of neighbors show no trend
     error = noise * np.sqrt(1 / len(late) + 1 / len(before))
     return bool(late.mean() - before.mean() > max(NOTABLE * size, 2.0 * error))
+
+
+def _forgotten(result: Result, played: Episodes, scale: Scale) -> np.ndarray:
+    """`[seeds, M]`: objectives but the last, and those with a limit, that were much better for a tenth of training."""
+    curve = result.metrics["episode_return"] * np.asarray(result.run.order.signs)
+    width = max(len(curve) // 10, 3)
+    if len(curve) < width:
+        return np.zeros(curve.shape[1:], bool)
+    with np.errstate(invalid="ignore"):
+        best = np.lib.stride_tricks.sliding_window_view(curve, width, axis=0).mean(axis=-1)
+        best = np.where(np.isfinite(best), best, -np.inf).max(axis=0)
+        found = best - played.returns.mean(axis=1) > APART * scale.undiscounted
+    found[:, -1] = False
+    return found & (scale.undiscounted > 0) & ~np.isfinite(result.run.order.limits())
 
 
 def _at_limit(result: Result, findings: Sequence[Finding]) -> np.ndarray:

@@ -146,6 +146,7 @@ def verify_result(
         rare_events=tuple(_rare_events(result, judged)),
         symptoms=tuple(shown.sentences),
         weak=shown.weak,
+        forgotten=shown.forgotten,
         advice=tuple(symptoms.advise(result, findings, shown, _has_own(findings), needed)),
     )
 
