@@ -109,7 +109,7 @@ def log_capital(values: np.ndarray, mean: Any, lowest: float) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         above = (values - lowest) / room[..., None] - 1.0
         each = np.stack([np.log1p(share * above).sum(axis=-1) for share in BETS])
-        return np.where(room > 0, special.logsumexp(each, axis=0) - math.log(len(BETS)), np.inf)
+        return np.where(room > 0, np.logaddexp.reduce(each, axis=0) - math.log(len(BETS)), np.inf)
 
 
 def betting_bounds(values: np.ndarray, alpha: float, known: Range) -> Bounds:

@@ -203,8 +203,9 @@ def _unfinished(result: Result, scale: Scale) -> np.ndarray:
     if stage is None:
         return found
     stage = stage.reshape(*curve.shape[:2], -1).max(axis=-1)
-    for s, j in np.ndindex(found.shape):
-        found[s, j] = j < found.shape[1] - 1 and _rises(curve[stage[:, s] == j + 1, s, j], scale.undiscounted[j])
+    for s in _each(result):
+        for j, size in enumerate(scale.undiscounted[:-1].tolist()):
+            found[s, j] = _rises(curve[stage[:, s] == j + 1, s, j], size)
     return found
 
 
