@@ -238,7 +238,7 @@ def test_episodes_from_python_are_few_where_they_are_long():
     """Half of ten seconds is for the first look, whatever an episode takes."""
     assert verification._batches(None, Limits(2000, 10.0)) == (100, 100)
     assert verification._batches(0.001, Limits(2000, 10.0)) == (30, 10)
-    assert verification._batches(0.5, Limits(2000, 10.0)) == (9, 3)
+    assert verification._batches(0.5, Limits(2000, 10.0)) == (10, 3)
     assert verification._batches(0.5, Limits(2000)) == (30, 10)
     assert verification._batches(60.0, Limits(2000, 10.0)) == (2, 1)
     assert verification._batches(0.001, Limits(1, 10.0)) == (1, 1)

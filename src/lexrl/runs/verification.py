@@ -203,9 +203,9 @@ def _batches(pace: float | None, limits: Limits) -> tuple[int, int]:
     """Episodes before the first look, and between two others."""
     if pace is None:
         return min(BATCH, limits.episodes), min(BATCH, limits.episodes)
-    affordable = SHARE_OF_FIRST * limits.seconds / max(pace, 1e-9) / FIRST_BATCHES
-    batch = max(1, int(min(BATCH_ON_HOST, affordable, limits.episodes / FIRST_BATCHES)))
-    return min(max(FIRST_BATCHES * batch, 2), limits.episodes), batch
+    affordable = SHARE_OF_FIRST * limits.seconds / max(pace, 1e-9)
+    first = min(max(int(min(FIRST_BATCHES * BATCH_ON_HOST, affordable)), 2), limits.episodes)
+    return first, max(first // FIRST_BATCHES, 1)
 
 
 def _begin(
