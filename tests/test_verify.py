@@ -122,7 +122,7 @@ def test_discounted_returns_of_even_rewards():
     assert share[1] == 1.0
 
 
-def bet(values, tolerance, alpha=0.05, batch=50):
+def bet(values, tolerance, alpha=0.05, batch=100):
     """`looked_after_every_batch`, by betting on values between -1 and 1."""
     decided = np.zeros(len(values), int)
     for n in range(batch, values.shape[1] + 1, batch):
@@ -165,11 +165,11 @@ def test_betting_needs_no_distribution_and_no_guess():
 @pytest.mark.parametrize("kind", DRAWS)
 @pytest.mark.parametrize(("tolerances", "wrong"), [(0.0, VIOLATED), (1.0, VIOLATED), (1.01, KEPT), (3.0, KEPT)])
 def test_bets_are_rarely_wrong_however_often_one_looks(kind, tolerances, wrong):
-    values = np.clip(DRAWS[kind](np.random.default_rng(6), tolerances * 0.02, (300, 2000)), -1, 1)
-    allowed = stats.binom.ppf(0.999, 300, 0.05) / 300
+    values = np.clip(DRAWS[kind](np.random.default_rng(6), tolerances * 0.02, (200, 1000)), -1, 1)
+    allowed = stats.binom.ppf(0.999, 200, 0.05) / 200
     assert (bet(values, 0.02) == wrong).mean() <= allowed
 
 
 def test_bets_decide_as_soon_as_asymptotic_bounds_do():
-    values = np.random.default_rng(7).normal(-0.06, 0.3, (100, 2000)).clip(-1, 1)
+    values = np.random.default_rng(7).normal(-0.08, 0.3, (50, 2000)).clip(-1, 1)
     assert (bet(values, 0.02) == VIOLATED).mean() > 0.9
