@@ -12,6 +12,7 @@ says "violated" of a policy that loses at most the tolerance, or "kept" of one t
 """
 
 import argparse
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -44,6 +45,8 @@ class Problem(NamedTuple):
     """The tolerance, as a share of the difference between the two policies."""
     paired: bool = True
     """The two policies play the same episodes; else independent ones, as policies of different seeds do."""
+    width: float | None = None
+    """How far any two returns may differ, where that is narrow enough to bet on it."""
 
     def process(self) -> MOMDP:
         return MOMDP.from_arrays(self.transitions, self.rewards[None], 0.95, initial=self.initial)
@@ -72,7 +75,9 @@ def accidents() -> Problem:
         transitions[state, 1, [state + 1, s - 1]] = 0.95, 0.05
         rewards[state, 1, s - 1] = -1.0
     transitions[[s - 2, s - 1], :, [s - 2, s - 1]] = 1.0
-    return Problem("rare accidents", transitions, rewards, np.eye(s)[0], s - 2, np.tile([0.0, 1.0], (s, 1)), 0.02)
+    return Problem(
+        "rare accidents", transitions, rewards, np.eye(s)[0], s - 2, np.tile([0.0, 1.0], (s, 1)), 0.02, width=1.0
+    )
 
 
 def jackpots() -> Problem:
@@ -80,7 +85,7 @@ def jackpots() -> Problem:
     transitions, rewards = np.zeros((2, 2, 2)), np.zeros((2, 2, 2))
     transitions[0, 0], transitions[0, 1], transitions[1, :, 1] = (0.2, 0.8), (0.05, 0.95), 1.0
     rewards[0, :, 0] = 10.0
-    return Problem("jackpots", transitions, rewards, np.eye(2)[0], 5, np.tile([0.0, 1.0], (2, 1)), 0.1)
+    return Problem("jackpots", transitions, rewards, np.eye(2)[0], 5, np.tile([0.0, 1.0], (2, 1)), 0.1, width=50.0)
 
 
 def simulate(problem: Problem, policy: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
@@ -117,7 +122,9 @@ def make_pool(problem: Problem) -> Pool:
     return Pool(played[0], played[1], problem.worth(best) - problem.worth(problem.other), problem)
 
 
-def decide(pool: Pool, violation: float, verdicts: int, every_batch: bool) -> Iterator[tuple[int, np.ndarray]]:
+def decide(
+    pool: Pool, violation: float, verdicts: int, every_batch: bool, bet: bool
+) -> Iterator[tuple[int, np.ndarray]]:
     """Decisions `[verdicts]` after each number of episodes in `LOOKS`."""
     random, problem = np.random.default_rng([2, int(10 * violation)]), pool.problem
     index = random.integers(POOL, size=(verdicts, LOOKS[-1]))
@@ -131,7 +138,11 @@ def decide(pool: Pool, violation: float, verdicts: int, every_batch: bool) -> It
             continue
         seen = np.concatenate([mine[:, :n], reference[:, :n], before], axis=1)
         span = np.maximum(pool.loss, np.ptp(seen, axis=1))
-        now = verify.judge((mine - reference)[:, :n], tau, verify.ALPHA, span)
+        differences = (mine - reference)[:, :n]
+        if bet and problem.width is not None:
+            now = verify.judge_bounded(differences, tau, verify.ALPHA, verify.Range(-problem.width, problem.width))
+        else:
+            now = verify.judge(differences, tau, verify.ALPHA, span)
         decided = verify.first_decision(decided, now) if every_batch else now
         if n in LOOKS:
             yield n, decided
@@ -143,24 +154,31 @@ def main() -> None:
     parser.add_argument("--verdicts", type=int, default=2000)
     verdicts = parser.parse_args().verdicts
     print(f"{verdicts:,} verdicts each: kept / not decidable / violated in %\n")
-    heads = ("problem", "looks", "loss in tolerances", *(f"{n:,} episodes" for n in LOOKS), "wrong")
+    heads = ("problem", "test", "looks", "loss in tolerances", *(f"{n:,} episodes" for n in LOOKS), "wrong")
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     worst = 0.0
     for problem in (dense(True), dense(False), accidents(), jackpots()):
         pool = make_pool(problem)
-        for every_batch in (True, False):
-            for violation in VIOLATIONS:
-                rows = [decided for _, decided in decide(pool, violation, verdicts, every_batch)]
-                wrong = verify.VIOLATED if violation <= 1 else verify.KEPT
-                share = max(float((decided == wrong).mean()) for decided in rows)
-                worst = max(worst, share)
-                cells = [" / ".join(f"{100 * (d == status).mean():.0f}" for status in (1, 0, -1)) for d in rows]
-                looks = "every batch" if every_batch else "once"
-                row = (problem.name, looks, f"{violation:g}", *cells, f"{100 * share:.2f} %")
-                print(f"| {' | '.join(row)} |", flush=True)
+        for bet in (False, True) if problem.width is not None else (False,):
+            worst = max(worst, show(pool, verdicts, bet))
     print(f"\nLargest share of wrong verdicts: {100 * worst:.2f} % (at most 5 % are allowed).")
     if worst > verify.ALPHA:
         raise SystemExit(1)
+
+
+def show(pool: Pool, verdicts: int, bet: bool) -> float:
+    """Print the rows of a problem; the largest share of wrong verdicts."""
+    worst = 0.0
+    for every_batch, violation in itertools.product((True, False), VIOLATIONS):
+        rows = [decided for _, decided in decide(pool, violation, verdicts, every_batch, bet)]
+        wrong = verify.VIOLATED if violation <= 1 else verify.KEPT
+        share = max(float((decided == wrong).mean()) for decided in rows)
+        worst = max(worst, share)
+        cells = [" / ".join(f"{100 * (d == status).mean():.0f}" for status in (1, 0, -1)) for d in rows]
+        test, looks = "betting" if bet else "asymptotic", "every batch" if every_batch else "once"
+        row = (pool.problem.name, test, looks, f"{violation:g}", *cells, f"{100 * share:.2f} %")
+        print(f"| {' | '.join(row)} |", flush=True)
+    return worst
 
 
 if __name__ == "__main__":

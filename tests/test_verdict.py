@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from lexrl import verdict
+from lexrl import colors, verdict
 from lexrl.verdict import Finding, RareEvents, Verdict, shown
 
 
@@ -49,7 +49,7 @@ def test_findings_in_words():
     undecided = finding(0, "undecided", difference=0.1, low=-0.3, high=0.5)
     assert str(undecided).endswith("with 2,000 episodes: 12.30 ± 0.80 against 4.10 ± 0.50 of the reference "
                                    "(difference 0.10 ± 0.40, tolerance 0.1)")  # fmt: skip
-    assert str(finding(0, "kept", episodes=0, value_error=0.0, reference_error=0.0)) == (
+    assert str(finding(0, "kept", episodes=0, test="exact", value_error=0.0, reference_error=0.0)) == (
         "kept 'cost': 12.3 against 4.1 of the reference (exact)"
     )
 
@@ -97,3 +97,11 @@ def test_it_survives_json():
 )
 def test_numbers_have_the_digits_of_their_error(value, error, text):
     assert shown(value, error) == text
+
+
+def test_a_notebook_shows_symbols_and_colors():
+    page = of(finding(0, "violated", reference="<script>"))._repr_html_()
+    assert "✗" in page
+    assert colors.RED in page
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page

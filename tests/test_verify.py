@@ -120,3 +120,56 @@ def test_discounted_returns_of_even_rewards():
     share = verify.horizon_share((0.9, 1.0), 10.0)
     assert share[0] * 10 == pytest.approx(sum(0.9**t for t in range(10)))
     assert share[1] == 1.0
+
+
+def bet(values, tolerance, alpha=0.05, batch=100):
+    """`looked_after_every_batch`, by betting on values between -1 and 1."""
+    decided = np.zeros(len(values), int)
+    for n in range(batch, values.shape[1] + 1, batch):
+        now = verify.judge_bounded(values[:, :n], tolerance, alpha, verify.Range(-1.0, 1.0))
+        decided = verify.first_decision(decided, now)
+    return decided
+
+
+def test_the_capital_is_the_formula():
+    """Two values between 0 and 1, and the hypothesis that their mean is at most 1/4."""
+    values, shares = np.array([0.5, 0.0]), verify.BETS
+    by_hand = np.mean([(1 - c + c * 2) * (1 - c) for c in shares])
+    assert verify.log_capital(values, 0.25, 0.0) == pytest.approx(math.log(by_hand))
+    assert verify.log_capital(values, 0.0, 0.0) == np.inf
+
+
+def test_betting_bounds_are_where_the_capital_is_enough():
+    values = np.random.default_rng(5).uniform(-1, 1, (2, 300))
+    found = verify.betting_bounds(values, 0.05, verify.Range(-1.0, 1.0))
+    np.testing.assert_allclose(verify.log_capital(values, found.low, -1.0), math.log(20), rtol=1e-6)
+    np.testing.assert_allclose(verify.log_capital(-values, -found.high, -1.0), math.log(20), rtol=1e-6)
+    assert (found.low < found.mean).all()
+    assert (found.mean < found.high).all()
+    for tolerance in (-0.2, -0.05, 0.0, 0.1, 0.3):
+        same = verify.judge_bounded(values, tolerance, 0.05, verify.Range(-1.0, 1.0))
+        assert same.tolist() == verify.decide(found, tolerance).tolist()
+
+
+def test_betting_needs_no_distribution_and_no_guess():
+    """With 0 in all of n episodes the mean is above -(log(20) + log(12)) / n, whatever was seen before."""
+    few = math.ceil(verify.fewest_episodes(0.01, 0.05, verify.Range(-1.0, 1.0)))
+    zeros = np.zeros((1, few))
+    assert 400 < few < 600
+    assert verify.judge_bounded(zeros, 0.01, 0.05, verify.Range(-1.0, 1.0)).tolist() == [KEPT]
+    assert verify.judge_bounded(zeros[:, : few // 2], 0.01, 0.05, verify.Range(-1.0, 1.0)).tolist() == [UNDECIDED]
+    assert verify.judge_bounded(zeros + np.nan, 0.01, 0.05, verify.Range(-1.0, 1.0)).tolist() == [UNDECIDED]
+    assert verify.judge_bounded(zeros, 1.0, 0.05, verify.Range(-1.0, 1.0)).tolist() == [KEPT]  # nothing is worse
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize(("tolerances", "wrong"), [(0.0, VIOLATED), (1.0, VIOLATED), (1.01, KEPT), (3.0, KEPT)])
+def test_bets_are_rarely_wrong_however_often_one_looks(kind, tolerances, wrong):
+    values = np.clip(DRAWS[kind](np.random.default_rng(6), tolerances * 0.02, (200, 1000)), -1, 1)
+    allowed = stats.binom.ppf(0.999, 200, 0.05) / 200
+    assert (bet(values, 0.02) == wrong).mean() <= allowed
+
+
+def test_bets_decide_as_soon_as_asymptotic_bounds_do():
+    values = np.random.default_rng(7).normal(-0.08, 0.3, (50, 2000)).clip(-1, 1)
+    assert (bet(values, 0.02) == VIOLATED).mean() > 0.9

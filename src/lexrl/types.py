@@ -4,7 +4,7 @@ Letters in every file: `T` steps, `N` environments side by side, `M` objectives,
 Objectives are maximized; a cost is an objective with its sign turned. Objective 0 is the most important one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -203,6 +203,18 @@ class HasModel(Protocol):
     @property
     def spec(self) -> EnvSpec: ...
     def momdp(self, gamma: Any) -> Any: ...
+
+
+@runtime_checkable
+class HasReturnBounds(Protocol):
+    """An environment that knows what its returns lie between, so that a verdict need not assume anything else.
+
+    For a signal: the least and the largest that its sum over the steps of an episode may be, at any time of the
+    episode. The discounted sum then lies between them, too, since it is an average of such sums.
+    """
+
+    @property
+    def return_bounds(self) -> Mapping[str, tuple[float, float]]: ...
 
 
 @runtime_checkable

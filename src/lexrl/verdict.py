@@ -5,18 +5,21 @@ else should be known: rare events, symptoms of the training, and what to try.
 """
 
 import dataclasses
+import html
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from lexrl import verify
+from lexrl import colors, verify
 from lexrl.errors import InputError
 
 Status = Literal["kept", "violated", "undecided"]
+Test = Literal["asymptotic", "betting", "exact", "same policy"]
 NAMES: dict[int, Status] = {verify.KEPT: "kept", verify.VIOLATED: "violated", verify.UNDECIDED: "undecided"}
 SYMBOLS: dict[str, str] = {"kept": "✓", "violated": "✗", "undecided": "?"}
 PHRASES: dict[str, str] = {"kept": "kept", "violated": "violated", "undecided": "not decidable"}
+COLORS: dict[str, str] = {"kept": colors.GREEN, "violated": colors.RED, "undecided": colors.ORANGE}
 WIDTH = 110
 """Characters of a printed line."""
 SHOWN = 5
@@ -49,6 +52,8 @@ class Finding(NamedTuple):
     slack_used: float
     episodes: int
     """That decided, of each policy; 0: it was computed exactly."""
+    test: Test = "asymptotic"
+    """How it was decided: by which confidence sequence, computed, or because the reference is the policy itself."""
 
     @property
     def symbol(self) -> str:
@@ -58,16 +63,22 @@ class Finding(NamedTuple):
         values = f"{shown(self.value, self.value_error)} against {shown(self.reference_value, self.reference_error)}"
         compared = f"{values} of {self.reference}"
         if self.status == "violated":
-            return f"violated at objective {self.objective!r}: {compared} ({self._how})"
+            # What is shown is not what is tested: it may not show why.
+            shows = abs(self.value - self.reference_value) > self.value_error + self.reference_error
+            gap = "" if shows else f"discounted, as optimized, {shown(-self.difference, self._width)} worse; "
+            return f"violated at objective {self.objective!r}: {compared} ({gap}{self._how})"
         if self.status == "kept":
             return f"kept {self.objective!r}: {compared} ({self._how})"
-        width = (self.high - self.low) / 2
-        gap = f"difference {shown(self.difference, width)}, tolerance {self.tolerance:.3g}"
+        gap = f"difference {shown(self.difference, self._width)}, tolerance {self.tolerance:.3g}"
         return f"not decidable at objective {self.objective!r} with {self.episodes:,} episodes: {compared} ({gap})"
 
     @property
+    def _width(self) -> float:
+        return (self.high - self.low) / 2
+
+    @property
     def _how(self) -> str:
-        return "exact" if self.episodes == 0 else "95 %"
+        return {"exact": "exact", "same policy": "the same policy"}.get(self.test, "95 %")
 
 
 class RareEvents(NamedTuple):
@@ -102,6 +113,11 @@ class Verdict:
     """What the training itself showed."""
     advice: tuple[str, ...] = ()
     """What to try, the most promising first."""
+    weak: tuple[int, ...] = ()
+    """Seeds whose references had not been learned to the end: to keep what these reached shows little."""
+
+    forgotten: tuple[int, ...] = ()
+    """Seeds that had much more of an objective in the middle of training than in the end."""
 
     @property
     def status(self) -> Status:
@@ -125,14 +141,34 @@ class Verdict:
         by_status = {status: [s for s in self.seeds if self.of_seed(s) == status] for status in get_args(Status)}
         if len(self.seeds) == 1 or len(by_status[self.status]) == len(self.seeds):
             where = "" if len(self.seeds) == 1 else f" in all {len(self.seeds)} seeds"
-            return f"{PHRASES[self.status]}{where}"
+            return f"{PHRASES[self.status]}{where}{self._but(by_status['kept'])}"
         parts = [
             f"{PHRASES[status]} in {len(seeds)} of {len(self.seeds)} seeds"
-            + (f" ({_listed(seeds)})" if status != "kept" else "")
+            + (f" ({_listed(seeds)})" if status != "kept" else self._but(seeds))
             for status, seeds in by_status.items()
             if seeds
         ]
         return "; ".join(parts)
+
+    def _but(self, kept: Sequence[int]) -> str:
+        """What *kept* is worth, if the references were poor."""
+        reasons = {
+            "but much worse than earlier in training": [seed for seed in kept if seed in self.forgotten],
+            "but by references that had not been learned to the end": [seed for seed in kept if seed in self.weak],
+            "but compared with itself": [seed for seed in kept if self._is_alone(seed)],
+        }
+        return "".join(f", {words}{self._where(seeds)}" for words, seeds in reasons.items() if seeds)
+
+    def _where(self, seeds: Sequence[int]) -> str:
+        return "" if len(self.seeds) == 1 else f" ({_listed(seeds)})"
+
+    def _is_alone(self, seed: int) -> bool:
+        """Was an objective of this seed compared with nothing but the policy itself?"""
+        tests: dict[str, set[Test]] = {}
+        for one in self.findings:
+            if one.seed == seed:
+                tests.setdefault(one.objective, set()).add(one.test)
+        return {"same policy"} in tests.values()
 
     def lines(self) -> list[tuple[Status | None, str]]:
         """The verdict in lines, each with the status that gives it a symbol and a color."""
@@ -169,6 +205,14 @@ class Verdict:
             for status, text in self.lines()
         )
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the same lines, with a symbol and a color where there is a status."""
+        rows = []
+        for status, text in self.lines():
+            style = f"display:inline-block;width:1.3em;font-weight:bold;color:{COLORS.get(status or '', 'inherit')}"
+            rows.append(f"<li><span style='{style}'>{SYMBOLS.get(status or '', '')}</span>{html.escape(text)}</li>")
+        return f"<ul style='list-style:none;padding:0'>{''.join(rows)}</ul>"
+
     def as_json(self) -> dict[str, Any]:
         """For `summary.json`."""
         return {
@@ -186,6 +230,8 @@ class Verdict:
             "seconds": round(self.seconds, 2),
             "symptoms": list(self.symptoms),
             "advice": list(self.advice),
+            "weak": list(self.weak),
+            "forgotten": list(self.forgotten),
         }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lexrl.errors import InputError
-from lexrl.report import verdict_grid
+from lexrl.report import run_page, verdict_grid
 from lexrl.report.run_folder import RunFolder, in_words
 from lexrl.verdict import Finding, Verdict
 
@@ -53,6 +53,8 @@ def test_runs_with_the_same_seeds_share_one_grid():
     assert page.count("<table>") == 1
     assert page.count("<tr><th scope=rowgroup rowspan=2>") == 2
     assert "href='#run-1'" in page
+    assert not re.search(r"<th[^>]*></th>", page)  # a column without a name says nothing to a screen reader
+    assert "aria-label='seed 1'" in page
 
 
 def test_no_verdict_no_block():
@@ -95,3 +97,12 @@ def test_two_runs_that_cannot_be_told_apart():
     assert (status, sentence.split(":")[0]) == ("undecided", "Not decidable with 3 and 3 seeds")
     alone = folder("alone", [1.0], [5.0])
     assert in_words(alone, two)[1] == "Not decidable: the runs need two or more seeds each."
+
+
+def test_a_run_that_nothing_is_compared_with_has_no_empty_section():
+    alone = RunFolder(
+        pathlib.Path("a"),
+        {"title": "a", "order": "cost <= 3", "objectives": [["cost", -1]], "seeds": [0]},
+        {"per_episode": {"cost": [1.0]}, "stopped": {}, "seconds": 1.0},
+    )
+    assert run_page.comparisons([alone]) == []

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import lexrl
+from lexrl import verify
 from lexrl.loops.evaluation import Evaluation
-from lexrl.runs import plan, references, verification
+from lexrl.runs import plan, references, statements, verification
 from lexrl.runs.policy import Policy
 from lexrl.runs.references import Reference
 from lexrl.runs.result import Result
@@ -30,6 +31,12 @@ class Case(NamedTuple):
     faults: dict = {}  # noqa: RUF012
     algorithm: type = lexrl.LPPO
     episodes: int = 3000
+    untrained: list | None = None
+    """None: as the final ones."""
+    same: tuple = ()
+    """For each seed: the reference is the policy itself."""
+    known: tuple = ()
+    """What returns lie between, by objective, all of them maximized."""
 
 
 def normal(mean, spread):
@@ -71,9 +78,11 @@ def judge(case, monkeypatch):
     result = Result(
         run, policies, np.arange(POINTS), {"episode_return": case.curve, **ended, **case.metrics}, case.faults, 60.0
     )
-    own = [] if case.reference is None else [Reference(1, "its own policy for 'cost' alone", play(case.reference))]
+    name = "its own policy for 'cost' alone"
+    own = [] if case.reference is None else [Reference(1, name, play(case.reference), case.same)]
+    monkeypatch.setattr(statements, "return_ranges", lambda env, order: case.known)
     monkeypatch.setattr(references, "player", lambda result: play(case.final))
-    monkeypatch.setattr(references, "untrained", lambda result: play(case.final))
+    monkeypatch.setattr(references, "untrained", lambda result: play(case.untrained or case.final))
     monkeypatch.setattr(references, "own_references", lambda result: own)
     verdict = verification.verify_result(result, Limits(case.episodes))
     assert verdict is not None
@@ -92,6 +101,16 @@ def test_a_large_second_objective_bought_cost(monkeypatch):
     assert {one.objective for one in verdict.findings if one.status == "violated"} == {"cost"}
     assert verdict.findings[0].value == pytest.approx(3.0, abs=0.2)
     assert verdict.advice[0].startswith("more steps")
+    assert verdict.advice[1].endswith("'min cost ±3.1 > max reward'.")  # 1.2 times the largest loss
+    assert "another algorithm" in verdict.advice[2]
+
+
+def test_what_nobody_would_give_away_is_not_suggested(monkeypatch):
+    """The policy lost all that its reference had learned: a tolerance of that size would be no priority."""
+    case = Case([[normal(30.0, 1.0), always(9.0)]] * 3, [[normal(0.5, 1.0)]] * 3, learning(0.5, 9.0))
+    advice = judge(case, monkeypatch).advice
+    assert not [one for one in advice if "tolerance" in one]
+    assert advice[0].endswith("'cost' was given up for what is less important.")
 
 
 def test_units_do_not_matter(monkeypatch):
@@ -146,7 +165,11 @@ def test_too_few_steps(monkeypatch):
     verdict = judge(Case(final=same, reference=[seed[:1] for seed in same], curve=curve), monkeypatch)
     assert verdict.status == "kept"
     assert [one for one in verdict.symptoms if "still improving" in one]
-    assert verdict.advice == ("more steps, as in `--total-timesteps 30000`.",)
+    assert verdict.advice[0] == "more steps, as in `--total-timesteps 30000`."
+    assert "--retrain" in verdict.advice[1]
+    assert verdict.sentence == (
+        "kept in all 3 seeds, but by references that had not been learned to the end (seeds 0, 1, 2)"
+    )
 
 
 def test_episodes_that_never_end(monkeypatch):
@@ -219,7 +242,7 @@ def test_too_few_clean_episodes_show_nothing(monkeypatch):
 def test_greedy_actions_differ_from_sampled_ones(monkeypatch):
     same = [[normal(25.0, 0.5), always(9.0)]] * 3
     verdict = judge(Case(same, [seed[:1] for seed in same], learning(1.0, 9.0)), monkeypatch)
-    assert verdict.status == "kept"
+    assert verdict.sentence.startswith("kept in all 3 seeds, but much worse than earlier in training")
     assert [one for one in verdict.symptoms if one.startswith("'cost' is much worse in fresh episodes")]
 
 
@@ -263,3 +286,107 @@ def test_symptoms_of_multipliers_and_thresholds(monkeypatch):
     verdict = judge(case, monkeypatch)
     assert "'cost' has its multiplier at the bound: it cannot be kept so (seed 1)." in verdict.symptoms
     assert "'cost' has a threshold that no policy of this run attained (all seeds)." in verdict.symptoms
+
+
+def test_a_stage_that_was_too_short(monkeypatch):
+    """One seed keeps what it reached in its first stage; but that ended in the middle of learning."""
+    curve = learning(12.0, 9.0, seeds=1)
+    curve[:10, 0, 0], curve[10:, 0, 0] = np.linspace(30, 12, 10), 12.0
+    stage = np.where(np.arange(POINTS) < 10, 1.0, 2.0)[:, None]
+    poor = [normal(12.0, 0.5), always(9.0)]
+    case = Case(
+        final=[poor], reference=[poor[:1]], curve=curve, metrics={"stage": stage}, untrained=[[always(30.0)] * 2]
+    )
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "kept"
+    assert verdict.weak == (0,)
+    assert str(verdict).startswith("✓ Priority kept, but by references that had not been learned to the end.")
+    assert "'cost' was still improving when its stage ended (its seed)." in verdict.symptoms
+    assert [one.split()[0] for one in verdict.advice] == ["more", "`lexrl"]
+    settled = curve.copy()
+    settled[5:10, 0, 0] = 12.0
+    assert judge(case._replace(curve=settled), monkeypatch).weak == ()
+
+
+def test_a_policy_that_is_its_own_reference(monkeypatch):
+    """Nothing better was found than the policy of the first stage, which keeps itself: no episode has to show that."""
+    poor = [normal(12.0, 0.5), always(9.0)]
+    case = Case(final=[poor], reference=[poor[:1]], curve=learning(12.0, 9.0, 1), same=(True,))
+    verdict = judge(case, monkeypatch)
+    assert [(one.status, one.test, one.low) for one in verdict.findings] == [("kept", "same policy", 0.0)]
+    assert "(the same policy)" in str(verdict.findings[0])
+    assert verdict.sentence == "kept, but compared with itself"
+    assert any("one for the first objectives alone (its seed)" in one for one in verdict.symptoms)
+    assert verdict.episodes == 300
+    assert verdict.advice[0].startswith("more steps")
+
+
+def test_every_policy_is_worse_than_before_training(monkeypatch):
+    """Reference and policy agree, and so do the seeds; but doing nothing was better for the first objective."""
+    poor = [normal(12.0, 0.5), always(9.0)]
+    case = Case([poor] * 3, [poor[:1]] * 3, learning(12.0, 9.0), untrained=[[normal(5.0, 0.5), always(1.0)]] * 3)
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "violated"
+    assert {one.reference for one in verdict.findings if one.status == "violated"} == {
+        "the policy that its training began with"
+    }
+    assert any("'cost' is no better than before training" in one for one in verdict.symptoms)
+
+
+def test_a_late_cost_that_the_discount_hides(monkeypatch):
+    """Undiscounted, the policy costs 10 and its reference 1; the discounted returns are alike."""
+    shown = play
+    monkeypatch.setattr(f"{__name__}.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    case = Case([[normal(10.0, 0.1), always(9.0)]], [[normal(1.0, 0.1)]], learning(10.0, 9.0, 1))
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "kept"
+    assert any("is worse per episode than its reference" in one for one in verdict.symptoms)
+    assert any("--gamma 0.999" in one for one in verdict.advice)
+
+
+def hidden(played):
+    """Nothing is left of the returns once they are discounted."""
+    return played._replace(discounted=np.zeros_like(played.returns))
+
+
+def test_noise_is_no_progress(monkeypatch):
+    """A curve that goes up and down by accident is not one that was still improving."""
+    curve = learning(10.0, 9.0)
+    curve[..., 0] = np.random.default_rng(3).normal(10.0, 5.0, (POINTS, 3))
+    curve[-4:, :, 0] -= 2.0
+    same = [[normal(10.0, 1.0), always(9.0)]] * 3
+    verdict = judge(Case(same, [seed[:1] for seed in same], curve), monkeypatch)
+    assert not [one for one in verdict.symptoms if "still improving" in one]
+
+
+def test_no_cost_at_all_is_kept_without_a_reference(monkeypatch):
+    """Nothing is better than a cost of 0, where the environment says that costs are not negative."""
+    clean = [[event(0.0), always(9.0)]] * 2
+    case = Case(clean, None, learning(0.0, 9.0, 2), algorithm=lexrl.Projection, known=(verify.Range(-30.0, 0.0), None))
+    verdict = judge(case, monkeypatch)
+    assert verdict.status == "kept"
+    assert {one.reference for one in verdict.findings} >= {"the best that is possible"}
+    assert "betting" in verdict.method
+    assert judge(case._replace(known=()), monkeypatch).status == "undecided"
+
+
+def test_what_is_shown_may_not_show_why(monkeypatch):
+    """Undiscounted returns are alike, and discounted ones are not: the words say which were tested."""
+    case = Case([[always(5.0), always(9.0)]], [[always(5.0)]], learning(10.0, 9.0, 1))
+    found = judge(case, monkeypatch).findings[0]._replace(status="violated", difference=-4.0, low=-4.5, high=-3.5)
+    assert str(found) == (
+        "violated at objective 'cost': 5 against 5 of its own policy for 'cost' alone "
+        "(discounted, as optimized, 4.00 ± 0.50 worse; 95 %)"
+    )
+
+
+def test_an_objective_that_was_learned_and_forgotten(monkeypatch):
+    """The one seed had no cost for half of the training; its networks forgot that, for its reference as well."""
+    curve = learning(0.5, 9.0, seeds=1)
+    curve[-6:, 0, 0] = 25.0
+    poor = [normal(25.0, 0.5), always(9.0)]
+    verdict = judge(Case([poor], [poor[:1]], curve, untrained=[[always(30.0)] * 2]), monkeypatch)
+    assert verdict.sentence == "kept, but much worse than earlier in training"
+    assert any("learned, and given up or forgotten" in one for one in verdict.symptoms)
+    assert [one.split()[0] for one in verdict.advice] == ["more", "`lexrl"]
+    assert verdict.as_json()["forgotten"] == [0]

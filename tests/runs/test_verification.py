@@ -2,16 +2,20 @@
 
 import dataclasses
 import json
-import time
+from types import SimpleNamespace
 
+import gymnasium
 import numpy as np
 import pytest
 
 import lexrl
-from lexrl import InputError, Networks, cli
+from lexrl import InputError, Networks, cli, verify
+from lexrl.cli import console
 from lexrl.order import parse
 from lexrl.runs import plan, references, verification
-from lexrl.runs.statements import Episodes, Scale, Statement, make_scale, make_statements, measure
+from lexrl.runs.policy import Policy
+from lexrl.runs.result import Result
+from lexrl.runs.statements import Episodes, Known, Scale, Statement, make_scale, make_statements, measure
 from lexrl.runs.verification import Limits
 from lexrl.verdict import from_json
 
@@ -64,7 +68,7 @@ def test_prefix_policies_are_references_where_nothing_is_exact(exact, monkeypatc
     verdict = verification.verify_result(exact, Limits(1000), watch=looks.append)
     assert verdict.status == "kept"
     assert {one.reference for one in verdict.findings} >= {"its own policy for 'cost' alone"}
-    assert [one.episodes for one in looks] == list(range(100, verdict.episodes + 1, 100))
+    assert [one.episodes for one in looks] == list(range(0, verdict.episodes + 1, 100))
     assert looks[-1].undecided == 0
 
 
@@ -78,18 +82,18 @@ def test_time_is_limited(exact):
 
 def test_an_optimum_that_takes_too_long_is_none(exact, monkeypatch):
     """The solver returns the policy that it has found so far, which is no reference."""
-    given = []
+    given, now = [], [0.0]
 
     def slow(process, order, time_limit):
         given.append(time_limit)
-        time.sleep(0.15)
+        now[0] += 0.15
         return solve(process, order)
 
     solve = lexrl.exact.solve
     monkeypatch.setattr(references.exact, "solve", slow)
+    monkeypatch.setattr(references, "time", SimpleNamespace(monotonic=lambda: now[0]))
     assert references.exact_returns(exact, 0.2) is None
-    assert 0.15 < given[0] <= 0.2
-    assert given[1] < 0.1
+    assert given == pytest.approx([0.2, 0.05])
     assert references.exact_returns(exact).best.tolist() == [0, 0]
 
 
@@ -169,7 +173,7 @@ def test_a_limit_is_tested_as_it_is_written():
     costs = -np.random.default_rng(0).uniform(1, 3, (1, 800, 1))
     wide = Scale(*(np.full(1, 3.0) for _ in range(4)))
     decisions = [
-        measure(Statement(0, 0, "the limit", limit=-limit), [episodes(costs)], wide, None, 0.05).decision
+        measure(Statement(0, 0, "the limit", limit=-limit), [episodes(costs)], wide, None).decide(0.05, 800)
         for limit in (1.0, 2.5, 4.0)
     ]
     assert decisions == [-1, 1, 1]
@@ -183,7 +187,8 @@ def test_a_reference_that_gave_up_something_more_important_does_not_count():
     first, second = episodes(noise[..., :1]), noise[..., :2].copy()
     second[1] += [-1.0, 5.0]
     order = parse("max a > max b > max c")
-    made = make_statements([final, first, episodes(second)], [1, 2], ["for a", "for a and b"], order, across=False)
+    known = [Known(1, "for a"), Known(2, "for a and b")]
+    made = make_statements([final, first, episodes(second)], known, order, across=False)
     assert [(one.seed, one.objective, one.name) for one in made] == [
         (0, 0, "for a"), (1, 0, "for a"), (0, 1, "for a and b")
     ]  # fmt: skip
@@ -197,3 +202,78 @@ def test_the_range_is_that_of_mean_returns():
     assert scale.span.tolist() == [8.0, 28.0]
     halved = make_scale(curves, [played], untrained, (0.0, 1.0))
     assert halved.discounted.tolist() == [8.0 / 5, 28.0]  # of five even rewards the first counts
+
+
+def test_a_limit_is_tested_by_betting_where_returns_are_bounded():
+    """A mean cost of 2 of at most 10 per episode, and a limit of 2.5: nothing is assumed about its distribution."""
+    costs = -np.random.default_rng(0).uniform(1, 3, (1, 800, 1))
+    bounded = Scale(*(np.full(1, 3.0) for _ in range(4)), known=(verify.Range(-10.0, 0.0),))
+    measured = measure(Statement(0, 0, "the limit", limit=-2.5), [episodes(costs)], bounded, None)
+    assert measured.known == verify.Range(-7.5, 2.5)
+    assert measured.by_betting(0.05, 800)
+    assert measured.decide(0.05, 800) == verify.KEPT
+    # Bounds that returns do not keep are none; and a range that is too wide to decide anything is of no use.
+    broken = bounded._replace(known=(verify.Range(-2.0, 0.0),))
+    assert measure(Statement(0, 0, "the limit", limit=-2.5), [episodes(costs)], broken, None).known is None
+    wide = bounded._replace(known=(verify.Range(-1e6, 0.0),))
+    assert not measure(Statement(0, 0, "the limit", limit=-2.5), [episodes(costs)], wide, None).by_betting(0.05, 800)
+
+
+@pytest.mark.parametrize("name", ["cart-safe", "grid-nav", "mountain-car-safe"])
+def test_returns_of_environments_lie_between_their_bounds(name):
+    """Of random policies, undiscounted and discounted."""
+    result = lexrl.train(lexrl.Random(), name, "min cost > max reward", seeds=2, total_timesteps=64, verify_episodes=0)
+    known = result.run.env.return_bounds
+    for gamma in (1.0, 0.97):
+        played = result.evaluate(50, gamma=gamma).discounted
+        for j, signal in enumerate(result.run.order.names):
+            if signal in known:
+                low, high = known[signal]
+                assert low - 1e-3 <= played[..., j].min()
+                assert played[..., j].max() <= high + 1e-3
+    assert "cost" in known
+
+
+def test_episodes_from_python_are_few_where_they_are_long():
+    """Half of ten seconds is for the first look, whatever an episode takes."""
+    assert verification._batches(None, Limits(2000, 10.0)) == (100, 100)
+    assert verification._batches(0.001, Limits(2000, 10.0)) == (30, 10)
+    assert verification._batches(0.5, Limits(2000, 10.0)) == (10, 3)
+    assert verification._batches(0.5, Limits(2000)) == (30, 10)
+    assert verification._batches(60.0, Limits(2000, 10.0)) == (2, 1)
+    assert verification._batches(0.001, Limits(1, 10.0)) == (1, 1)
+
+
+def test_a_reference_that_is_handed_over_itself_is_noticed(folder):
+    result = lexrl.load(folder)
+    kept = np.array([one["references"][0] for one in result.selection])
+    describe = result.policies[0].algorithm.describe_candidate
+    chosen = tuple(dict(one) | describe(2, int(k)) for one, k in zip(result.selection, kept, strict=True))
+    (reference,) = references.own_references(dataclasses.replace(result, selection=chosen))
+    assert reference.same == (True, True)
+    final = tuple(one | describe(2, 0) for one in chosen)
+    (reference,) = references.own_references(dataclasses.replace(result, selection=final))
+    assert reference.same == (False, False)
+
+
+def test_nothing_is_trained_where_the_optimum_is_known(exact):
+    def retrain():
+        raise AssertionError("the exact optimum is known")
+
+    verdict = verification.verify_result(exact, Limits(100), retrain)
+    assert {one.test for one in verdict.findings} == {"exact"}
+
+
+def test_time_is_said_before_the_first_episode():
+    """What an episode of three policies takes follows from the speed of training: 20 s for 1,000 steps of 2 seeds."""
+    env = lexrl.GymEnv(gymnasium.make("CartPole-v1"))
+    run = plan(lexrl.Random(), env, "max reward", 2, 1000)
+    curves = {"episode_length": np.array([[np.nan, np.nan], [20.0, 30.0]])}
+    policies = tuple(Policy(run.algorithm, None, run.order.spec(env.spec), run.order, seed) for seed in run.seeds)
+    result = Result(run, policies, np.array([500, 1000]), curves, {}, 20.0)
+    assert verification._seconds_per_episode(result, 3) == pytest.approx(3 * 25 * 0.02)
+    look = verification.Look(0, 0.0, Limits(2000, 12.0), 0, 3000.0)
+    assert console._progress(look) == "at most 2,000 episodes of each policy, at most 12 s"
+    assert console._progress(look._replace(limits=Limits(2000))).endswith("at most 50 minutes")
+    later = look._replace(episodes=500, seconds=10.0, expected=40.0)
+    assert console._progress(later) == "500 of at most 2,000 episodes of each policy, at most 2 s more"

@@ -41,7 +41,7 @@ def main(argv: list[str]) -> None:
         raise InputError(f"The runs have different orders and cannot be ranked: {listed}.")
     tolerance = _tolerances(found)
     if args.json:
-        print_json({"ranking": _as_json(found, tolerance)})
+        print_json({"ranking": _as_json(found, tolerance)} | _verdict_as_json(found, tolerance))
         return
     console.print(_ranking(found, tolerance))
     if len(found) == 2:
@@ -55,6 +55,14 @@ def _as_json(found: list[RunFolder], tolerance: np.ndarray) -> list[dict[str, An
         means = {one.name: float(row.run.final[:, i].mean()) for i, one in enumerate(row.run.objectives)}
         rows.append({"class": row.rank, "run": str(row.run.path), "means": means, "against_above": row.verdict})
     return rows
+
+
+def _verdict_as_json(found: list[RunFolder], tolerance: np.ndarray) -> dict[str, Any]:
+    """Of two runs: whether it is decided which is better, and the sentence."""
+    if len(found) != 2:
+        return {}
+    status, sentence = run_folder.in_words(found[0], found[1], tolerance)
+    return {"verdict": {"status": "undecided" if status == "undecided" else "decided", "sentence": sentence}}
 
 
 def _tolerances(found: list[RunFolder]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -56,12 +57,15 @@ def show_line(status: str, sentence: str) -> None:
 
 
 @contextlib.contextmanager
-def watching_verification() -> Iterator[Callable[["Look"], None]]:
-    """A line that says how far a verification is and how long it may take; it vanishes in the end."""
-    with console.status("") as status:
+def watching_verification(shown: Console = console) -> Iterator[Callable[["Look"], None]]:
+    """A line that says how far a verification is and how long it may take; it vanishes in the end. Where that is known
+    before it begins, because the environment is stepped from Python, it is said in a line that stays."""
+    with shown.status("") as status:
         status.stop()
 
         def watch(look: "Look") -> None:
+            if look.episodes == 0 and look.expected is not None:
+                shown.print(f"Verifying the priority: {_progress(look)}.", markup=False)
             status.start()
             status.update(f"Verifying the priority: {_progress(look)}")
 
@@ -69,6 +73,12 @@ def watching_verification() -> Iterator[Callable[["Look"], None]]:
 
 
 def _progress(look: "Look") -> str:
-    left = look.seconds / look.episodes * (look.limits.episodes - look.episodes)
+    left = math.inf if look.expected is None else max(look.expected - look.seconds, 0.0)
     left = min(left, max(look.limits.seconds - look.seconds, 0.0))
-    return f"{look.episodes:,} of at most {look.limits.episodes:,} episodes of each policy, at most {left:.0f} s more"
+    done = f"{look.episodes:,} of at most" if look.episodes else "at most"
+    more = "" if math.isinf(left) else f", at most {_duration(left)}{' more' if look.episodes else ''}"
+    return f"{done} {look.limits.episodes:,} episodes of each policy{more}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} minutes"

@@ -31,7 +31,8 @@ class Verify:
     seconds: float = float("inf")
     """Time limit in seconds; a batch of episodes that has started is finished."""
     retrain: bool = False
-    """Also train policies for the first objectives alone, as long as the run was trained, and compare with them."""
+    """Also train policies for the first objectives alone, as long as the run was trained, and compare with them; not
+    where the exact optimum is known."""
 
 
 def main(argv: list[str]) -> None:
@@ -39,9 +40,9 @@ def main(argv: list[str]) -> None:
     args = parse(Verify, argv, "lexrl verify")
     check_episodes(args.episodes)
     result = load(args.run)
-    trained = _retrain(result) if args.retrain else []
+    retrain = (lambda: _retrain(result)) if args.retrain else None
     with watching_verification() as watch:
-        verdict = verify_result(result, Limits(args.episodes, args.seconds), trained, watch)
+        verdict = verify_result(result, Limits(args.episodes, args.seconds), retrain, watch)
     if verdict is None:
         raise InputError(f"{args.run} has one objective, '{result.run.order}': there is no priority to keep.")
     show_verdict(verdict)

@@ -63,6 +63,12 @@ class CartSafe(eqx.Module):
         observation_space = Box((4 + self.observe_cos_sin + self.effort_signal,))
         return EnvSpec(observation_space, Discrete(2), signals, self.max_episode_steps)
 
+    @property
+    def return_bounds(self) -> dict[str, tuple[float, float]]:
+        """What sums of the signals lie between. Leaving the track costs what is left of the episode, no more."""
+        steps = float(self.max_episode_steps)
+        return {"reward": (0.0, 2 * steps), "cost": (0.0, steps), "effort": (0.0, steps)}
+
     def reset(self, key: Array) -> tuple[State, Array]:
         body = jax.random.uniform(key, (4,), minval=-0.05, maxval=0.05).at[2].add(np.float32(np.pi))
         state = State(body, jnp.int32(0), jnp.int32(0))

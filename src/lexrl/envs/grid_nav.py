@@ -104,6 +104,11 @@ class GridNav(eqx.Module):
         observation_space = Box((n_cells,), 0.0, 1.0) if self.one_hot else Discrete(n_cells)
         return EnvSpec(observation_space, Discrete(len(MOVES)), ("reward", "cost"), self.max_episode_steps)
 
+    @property
+    def return_bounds(self) -> dict[str, tuple[float, float]]:
+        """What sums of the costs lie between."""
+        return {"cost": (0.0, float(self.max_episode_steps))}
+
     def reset(self, key: Array) -> tuple[Array, Array]:
         cell = jnp.int32(self.size**2 - 1)
         return cell, self._observe(cell)

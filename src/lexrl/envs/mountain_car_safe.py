@@ -57,6 +57,12 @@ class MountainCarSafe(eqx.Module):
         spaces = Box((2,), LEFT, RIGHT), Box((1,), -1.0, 1.0)
         return EnvSpec(*spaces, ("reward", "cost", "time"), self.max_episode_steps)
 
+    @property
+    def return_bounds(self) -> dict[str, tuple[float, float]]:
+        """What sums of the signals lie between."""
+        steps = float(self.max_episode_steps)
+        return {"reward": (-0.1 * steps, 100.0), "cost": (0.0, steps), "time": (0.0, steps)}
+
     def reset(self, key: Array) -> tuple[Array, Array]:
         position = jax.random.uniform(key, minval=START[0], maxval=START[1])
         car = jnp.stack([position, jnp.zeros_like(position)])

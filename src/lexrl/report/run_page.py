@@ -40,9 +40,11 @@ def comparisons(finished: Sequence[RunFolder]) -> list[str]:
     parts = []
     for number, order in enumerate(dict.fromkeys(one.objectives for one in finished), 1):
         same = rank_runs([one for one in finished if one.objectives == order])
-        parts.append(f"<section><h2>{safe(' > '.join(map(str, order)))}</h2>")
         sections = [_plane(same, f"plane-{number}")] if len(order) > 1 else []
         sections += [_ranked(same, f"comparison-{number}")] if len(same) > 1 else []
+        if not sections:  # one run with one objective has nothing to be compared with
+            continue
+        parts.append(f"<section><h2>{safe(' > '.join(map(str, order)))}</h2>")
         styles = palette.assign([page.KINDS[section.kind].labels(section) for section in sections])
         parts += [page.html(section, styles) for section in sections]
         parts.append("</section>")

@@ -54,10 +54,10 @@ def details(one: RunFolder) -> str:
 
 
 def _grid(runs: Sequence[Judged]) -> str:
-    heads = "".join(f"<th scope=col>{seed}</th>" for seed in runs[0].verdict.seeds)
+    heads = "".join(f"<th scope=col aria-label='seed {seed}'>{seed}</th>" for seed in runs[0].verdict.seeds)
     return (
-        f"{markup.scrollable('Verdicts by seed')}<table><thead><tr><th scope=col class=what>seed</th>"
-        f"<th scope=col class=what></th>{heads}<th scope=col class=what></th></tr></thead>"
+        f"{markup.scrollable('Verdicts by seed')}<table><thead><tr><th scope=col class=what>run</th>"
+        f"<th scope=col class=what>objective</th>{heads}<th scope=col class=what>in words</th></tr></thead>"
         f"<tbody>{''.join(map(_of_run, runs))}</tbody></table></div>"
     )
 

@@ -50,6 +50,8 @@ class Reference(NamedTuple):
     """How many; the last of them is what it is a reference for."""
     name: str
     play: Player
+    same: tuple[bool, ...] = ()
+    """For each seed: it is the policy that the run hands over."""
 
 
 class Exact(NamedTuple):
@@ -103,14 +105,26 @@ def own_references(result: Result) -> list[Reference]:
     population, agents = result.on_devices()
     algorithms, names = population.algorithms, result.run.order.names
     of = {i: f"{OWN} for {_prefix(names[:i])}" for i in range(1, len(names))}
+    same = {}
     if isinstance(algorithms, HasPrefixes):
         played = {i: _prefix_agents(algorithms, agents, np.int32(i)) for i in of}
     elif isinstance(algorithms, HasCandidates) and (which := _kept_references(result)) is not None:
         padded = np.concatenate([which, np.repeat(which[-1:], population.seeds.shape[0] - len(which), axis=0)])
         played = {i: selection.each_candidate(algorithms, agents, padded[:, i - 1]) for i in of}
+        same = {i: _is_handed_over(result, which[:, i - 1]) for i in of}
     else:
         played = {}
-    return [Reference(i, of[i], _player(result, population, found)) for i, found in played.items()]
+    return [Reference(i, of[i], _player(result, population, found), same.get(i, ())) for i, found in played.items()]
+
+
+def _is_handed_over(result: Result, candidates: np.ndarray) -> tuple[bool, ...]:
+    """For each seed: is this candidate the policy that was chosen?"""
+    algorithm: Any = result.policies[0].algorithm
+    described = [algorithm.describe_candidate(len(result.run.order.names), int(one)) for one in candidates]
+    return tuple(
+        all(chosen.get(name) == value for name, value in what.items())
+        for what, chosen in zip(described, result.selection, strict=True)
+    )
 
 
 def _kept_references(result: Result) -> np.ndarray | None:
@@ -174,7 +188,9 @@ def exact_returns(result: Result, seconds: float = float("inf")) -> Exact | None
             solutions.append(np.asarray(solve(process, prefix, time_limit=limit).returns, float))
         if time.monotonic() >= deadline:  # the last one may be a policy that was found so far, not the optimum
             return None
-        returns = np.stack([exact.evaluate(process, one, order).returns for one in result.probabilities()])
+        returns = np.stack(
+            [exact.evaluate(process, one, order).returns for one in result.probabilities(process=process)]
+        )
     except InputError:  # such as a discount of 1, without which there is no optimum over an infinite horizon
         return None
     return Exact(returns, np.array([solution[-1] for solution in solutions]), solutions[-1])

@@ -177,7 +177,7 @@ class Result:
             for name, shown in self._returns()
         )
         faults = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.faults.values())
-        verdict = "" if self.verdict is None else f"<pre>{html.escape(str(self.verdict))}</pre>"
+        verdict = "" if self.verdict is None else self.verdict._repr_html_()
         return (
             f"<p><b>{html.escape(str(self.run))}</b> in {self.seconds:.1f} s</p>"
             f"<table><tr><th></th><th>per episode in training</th></tr>{rows}</table>{faults}{verdict}"
@@ -203,10 +203,11 @@ def _tables(policies: Sequence[Sequence[Policy]], deterministic: bool) -> np.nda
         of_agent = functools.partial(algorithm.probabilities, agent, greedy=deterministic)
         return jax.vmap(of_agent)(jnp.arange(space.n))
 
+    tables_of = jax.jit(jax.vmap(table))  # one program; without it every operation is compiled by itself
     padded = [(*each, *[each[0]] * (max(map(len, policies)) - len(each))) for each in policies]
     found = []
     for column in zip(*padded, strict=True):
         pairs = [(as_numbers(policy.algorithm), policy.state) for policy in column]
-        found.append(jax.vmap(table)(*jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)))
+        found.append(tables_of(*jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)))
     tables = np.stack([np.asarray(each, float) for each in found], axis=1)
     return tables / tables.sum(axis=-1, keepdims=True)

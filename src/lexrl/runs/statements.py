@@ -19,12 +19,18 @@ from lexrl import verify
 from lexrl.loops.evaluation import Evaluation
 from lexrl.order import Order
 from lexrl.tolerance import of_returns
-from lexrl.types import HasTolerance
+from lexrl.types import HasReturnBounds, HasTolerance
 
 MARGIN = 0.01
 """Differences below this share of an objective's range do not count."""
 MARGIN_OF_SEEDS = 0.05
 """Likewise, between the policies of different seeds: only a seed that is far behind is worth a sentence."""
+
+
+LIMIT = "the limit"
+BEST = "the best that is possible"
+OTHERS = "the best of the other seeds"
+UNTRAINED = "the policy that its training began with"
 
 
 class Episodes(NamedTuple):
@@ -54,6 +60,17 @@ class Scale(NamedTuple):
     span: np.ndarray
     """The range of the returns of single episodes, of untrained policies as well."""
     discounted_span: np.ndarray
+    known: tuple[verify.Range | None, ...] = ()
+    """What the environment says that the returns of an episode lie between; None or nothing where it does not."""
+
+    def known_of(self, objective: int, seen: Sequence[np.ndarray]) -> verify.Range | None:
+        """What returns of an objective lie between, if that is known and true of all that were seen."""
+        found = self.known[objective] if self.known else None
+        if found is None:
+            return None
+        rounding = 1e-4 * max(abs(found.low), abs(found.high))
+        inside = all(found.low - rounding <= each.min() and each.max() <= found.high + rounding for each in seen)
+        return found if inside else None
 
 
 class Statement(NamedTuple):
@@ -73,42 +90,109 @@ class Statement(NamedTuple):
     skip: int = 0
     """Episodes that do not count, because the reference was chosen by them."""
     margin: float = MARGIN
+    same: bool = False
+    """It is compared with itself: the policy that is handed over is its own reference."""
+    best: float | None = None
+    """The best return that is possible, instead of a reference: who attains it keeps whatever else is known."""
 
 
 class Measured(NamedTuple):
     """What is known about a statement."""
 
-    bounds: verify.Bounds
+    differences: np.ndarray
+    """`[n]`: how much better the policy was, in what was optimized."""
     tolerance: float
     slack: float
-    decision: int
+    span: float
+    """The largest size that a difference is known to have."""
+    known: verify.Range | None
+    """What the environment says that all differences lie between."""
+    likely: float
+    """The difference of a policy that keeps what it should."""
     value: np.ndarray
     """`[n]`: undiscounted returns of the policy, and of the reference."""
     reference: np.ndarray
 
+    def by_betting(self, alpha: float, episodes: int) -> bool:
+        """Are the bounds those of a bettor? Where the range is known, and narrow enough to decide with half of the
+        episodes that may be played."""
+        if self.known is None:
+            return False
+        return 2 * verify.fewest_episodes(self.tolerance, alpha, self.known, self.likely) <= episodes
 
-def make_statements(
-    played: Sequence[Episodes], serves: Sequence[int], names: Sequence[str], order: Order, across: bool
-) -> list[Statement]:
+    def decide(self, alpha: float, episodes: int) -> int:
+        """Test the statement, which may have at most so many episodes."""
+        if self.by_betting(alpha, episodes) and self.known is not None:
+            return int(verify.judge_bounded(self.differences, self.tolerance, alpha, self.known))
+        return int(verify.judge(self.differences, self.tolerance, alpha, self.span))
+
+    def bounds(self, alpha: float, episodes: int) -> verify.Bounds:
+        if len(self.differences) == 0:
+            return verify.Bounds(*(np.array(np.nan) for _ in range(3)))
+        if self.by_betting(alpha, episodes) and self.known is not None:
+            return verify.betting_bounds(self.differences, alpha, self.known)
+        with np.errstate(invalid="ignore"):
+            return verify.bounds(self.differences, alpha, self.span)
+
+
+class Known(NamedTuple):
+    """A reference, without what it takes to play it."""
+
+    num_objectives: int
+    """How many objectives it serves."""
+    name: str
+    same: tuple[bool, ...] = ()
+    """For each seed: it is the policy that is judged itself."""
+
+
+def make_statements(played: Sequence[Episodes], known: Sequence[Known], order: Order, across: bool) -> list[Statement]:
     """All statements, from the first batch of episodes.
 
     Args:
         played: the policies that are judged, then the references.
-        serves: how many objectives each reference serves.
-        names: what each reference is called.
+        known: what each reference is.
         across: compare seeds with each other, too.
     """
     seeds, found = range(len(played[0].returns)), []
     limits = order.limits()
     for j in np.flatnonzero(np.isfinite(limits)):
-        found += [Statement(s, int(j), "the limit", limit=float(limits[j])) for s in seeds]
+        found += [Statement(s, int(j), LIMIT, limit=float(limits[j])) for s in seeds]
     for j in range(len(order.objectives) - 1):
         if np.isfinite(limits[j]):
             continue
-        sources = [k for k, count in enumerate(serves, 1) if count == j + 1]
-        found += [Statement(s, j, names[k - 1], k, s) for k in sources for s in seeds if _fair(played, k, s, j)]
+        sources = [k for k, one in enumerate(known, 1) if one.num_objectives == j + 1]
+        for k in sources:
+            name, same = known[k - 1].name, known[k - 1].same or (False,) * len(seeds)
+            found += [Statement(s, j, name, k, s, same=same[s]) for s in seeds if _fair(played, k, s, j)]
         if across and len(seeds) > 1:
             found += _across(played, sources[0] if sources else 0, j)
+    return found
+
+
+def against_untrained(
+    played: Sequence[Episodes], untrained: Episodes, order: Order, scale: Scale, source: int
+) -> list[Statement]:
+    """Seeds that seem to be worse in an objective than the policy that training began with, by the first batch, which
+    therefore does not count. Its episodes are `played[source]` from now on."""
+    limits, skip, found = order.limits(), untrained.returns.shape[1], []
+    for j in np.flatnonzero(~np.isfinite(limits[:-1])).tolist():
+        gain = untrained.discounted[..., j].mean(axis=1) - played[0].discounted[..., j].mean(axis=1)
+        better = np.flatnonzero(gain > MARGIN * scale.discounted[j]).tolist()
+        fair = [s for s in better if _fair([played[0], untrained], 1, s, j)]
+        found += [Statement(s, j, UNTRAINED, source, s, None, skip) for s in fair]
+    return found
+
+
+def against_best(played: Sequence[Episodes], order: Order, scale: Scale) -> list[Statement]:
+    """Seeds that seem to attain the best return that is possible, by the first batch, which therefore does not
+    count."""
+    limits, skip, found = order.limits(), played[0].returns.shape[1], []
+    for j in range(len(order.names) - 1):
+        known = scale.known_of(j, [played[0].discounted[..., j]])
+        if known is None or np.isfinite(limits[j]):
+            continue
+        near = played[0].discounted[..., j].mean(axis=1) >= known.high - MARGIN * scale.discounted[j]
+        found += [Statement(int(s), j, BEST, skip=skip, best=known.high) for s in np.flatnonzero(near)]
     return found
 
 
@@ -126,7 +210,8 @@ def _across(played: Sequence[Episodes], source: int, objective: int) -> list[Sta
 
     It is chosen by the first batch, which therefore does not count.
     """
-    first = [played[k].discounted[:, :, : objective + 1] for k in sorted({0, source})]
+    sources = sorted({0, source}, reverse=True)  # of equal ones the first counts: that which was made for it
+    first = [played[k].discounted[:, :, : objective + 1] for k in sources]
     means, errors = (np.concatenate([reduce(each, axis=1) for each in first]) for reduce in (np.mean, np.std))
     errors /= np.sqrt(first[0].shape[1])
     best = np.arange(len(means))
@@ -139,13 +224,19 @@ def _across(played: Sequence[Episodes], source: int, objective: int) -> list[Sta
     chosen, other = divmod(int(best[0]), len(first[0]))
     skip = first[0].shape[1]
     return [
-        Statement(s, objective, "the best of the other seeds", source * chosen, other, None, skip, MARGIN_OF_SEEDS)
+        Statement(s, objective, OTHERS, sources[chosen], other, None, skip, MARGIN_OF_SEEDS)
         for s in range(len(first[0]))
         if s != other
     ]
 
 
-def make_scale(curves: np.ndarray, played: Sequence[Episodes], untrained: Episodes, gamma: Any) -> Scale:
+def make_scale(
+    curves: np.ndarray,
+    played: Sequence[Episodes],
+    untrained: Episodes,
+    gamma: Any,
+    known: tuple[verify.Range | None, ...] = (),
+) -> Scale:
     """The range of the mean returns in training `[points, seeds, M]` and of the policies that were played.
 
     The curves are undiscounted; what the range is in discounted returns follows from the length of the episodes.
@@ -160,7 +251,7 @@ def make_scale(curves: np.ndarray, played: Sequence[Episodes], untrained: Episod
     size = _range(np.concatenate(rows))
     share = np.broadcast_to(verify.horizon_share(gamma, float(played[0].lengths.mean())), m)
     wide = [_range(view.reshape(-1, m)) for view in (untrained.returns, untrained.discounted)]
-    return Scale(size, size * share, np.maximum(size, wide[0]), np.maximum(size * share, wide[1]))
+    return Scale(size, size * share, np.maximum(size, wide[0]), np.maximum(size * share, wide[1]), known)
 
 
 def _range(values: np.ndarray) -> np.ndarray:
@@ -169,8 +260,8 @@ def _range(values: np.ndarray) -> np.ndarray:
     return np.array([np.ptp(column) if len(column) else 0.0 for column in known])
 
 
-def measure(statement: Statement, played: Sequence[Episodes], scale: Scale, tolerance: Any, alpha: float) -> Measured:
-    """Test a statement by the episodes so far; `tolerance` is the algorithm's of this seed, None if it has none."""
+def measure(statement: Statement, played: Sequence[Episodes], scale: Scale, tolerance: Any) -> Measured:
+    """What the episodes so far say; `tolerance` is the algorithm's of this seed, None if it has none."""
     s, j, skip = statement.seed, statement.objective, statement.skip
     mine = played[0]
     value = mine.returns[s, skip:, j]
@@ -178,24 +269,37 @@ def measure(statement: Statement, played: Sequence[Episodes], scale: Scale, tole
         # A limit is tested as it is written: per episode, without a margin.
         judged, against = value, np.full(value.shape, statement.limit)
         reference, widest, views = against, scale.span[j], [mine.returns[..., j]]
-        margin = 0.0
+        margin, likely, known = 0.0, 0.0, scale.known_of(j, views)
+        if known is not None:
+            known = verify.Range(known.low - statement.limit, known.high - statement.limit)
+            likely = known.high
     else:
         theirs = played[statement.source]
         judged, against = mine.discounted[s, skip:, j], theirs.discounted[statement.other, skip:, j]
         reference, widest = theirs.returns[statement.other, skip:, j], scale.discounted_span[j]
+        if statement.best is not None:
+            reference = against = np.full(judged.shape, statement.best)
         views = [each.discounted[..., j] for each in played if each.discounted.shape[-1] > j]
-        margin = statement.margin * scale.discounted[j]
+        margin, likely, known = statement.margin * scale.discounted[j], 0.0, scale.known_of(j, views)
+        if known is not None:
+            known = verify.Range(known.low - known.high, known.high - known.low)
     slack = slack_of(tolerance, mine.discounted[s].mean(axis=0), j, against.mean() if len(against) else 0.0)
     # Single precision: sums of rewards are known to about seven digits.
     tau = slack + margin + 1e-6 * float(np.abs(against).max(initial=0.0))
     span = max(float(widest), max(float(np.ptp(view)) for view in views))
-    gaps = judged - against
-    if len(gaps) == 0:
-        nothing = verify.Bounds(*(np.array(np.nan) for _ in range(3)))
-        return Measured(nothing, tau, slack, verify.UNDECIDED, value, reference)
-    with np.errstate(invalid="ignore"):
-        found = verify.bounds(gaps, alpha, span)
-    return Measured(found, tau, slack, int(verify.judge(gaps, tau, alpha, span)), value, reference)
+    return Measured(judged - against, tau, slack, span, known, likely, value, reference)
+
+
+def return_ranges(env: Any, order: Order) -> tuple[verify.Range | None, ...]:
+    """What the returns of each objective lie between, if the environment knows it; all are maximized."""
+    if not isinstance(env, HasReturnBounds):
+        return ()
+    known = env.return_bounds
+    ranges = [verify.Range(*known[one.name]) if one.name in known else None for one in order.objectives]
+    return tuple(
+        each if each is None or one.sign > 0 else each.turned()
+        for one, each in zip(order.objectives, ranges, strict=True)
+    )
 
 
 def slack_of(tolerance: Any, returns: np.ndarray, objective: int, reference: float) -> float:

@@ -58,6 +58,11 @@ class Intersection:
             Box((NUM_ROWS, NUM_FEATURES), -1.0, 1.0), Discrete(3), ("collision", "arrived"), self.max_episode_steps
         )
 
+    @property
+    def return_bounds(self) -> dict[str, tuple[float, float]]:
+        """What sums of the signals lie between: either of the two ends the episode."""
+        return {"collision": (0.0, 1.0), "arrived": (0.0, 1.0)}
+
     def batched(self, n: int) -> "IntersectionEnvs":
         """`n` intersections, before their first reset."""
         return IntersectionEnvs(self, empty_state(n))
