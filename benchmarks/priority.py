@@ -2,6 +2,7 @@
 
     python benchmarks/priority.py                                      everything, held-out problems
     python benchmarks/priority.py --split development --questions finite --algorithms q-learning
+    python benchmarks/priority.py --split development --questions finite --algorithms q-learning --without guard novelty
 
 Finite MOMDPs whose optimum is known exactly (`priority_families`), every algorithm with the settings that the catalog
 gives it. Rates come with 95 % Wilson intervals over problems and seeds. A question is a function from an algorithm to
@@ -11,7 +12,8 @@ rows of the table; another family of algorithms is a line in `ALGORITHMS`.
 import argparse
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -22,6 +24,8 @@ from rich.table import Table
 import lexrl
 import priority_families as families
 from lexrl import catalog, exact
+from lexrl.algorithms.exploration import Prefixes
+from lexrl.tolerance import Evidence
 from lexrl.types import HasColumns
 from priority_families import WITHIN, Problem, Slack, Split
 
@@ -32,7 +36,7 @@ class Contestant(NamedTuple):
     name: str
     total_timesteps: float
     deep_timesteps: float
-    changes: dict[str, Any] = {}  # noqa: RUF012
+    changes: Mapping[str, Any] = MappingProxyType({})
     """Settings that differ from the defaults, for ablations."""
 
     def make(self, **changes: Any) -> Any:
@@ -46,6 +50,27 @@ ALGORITHMS["ldqn"] = Contestant("ldqn", 2e5, 1e6)
 ALGORITHMS |= {name: Contestant(name, 3e5, 1e6) for name in ("lppo", "la2c", "projection")}
 SIZES = (2, 3, 4)
 """Numbers of objectives."""
+
+TABULAR = {
+    "evidence": {"evidence": Evidence(0.0, 0.0)},
+    "guard": {"guard": None},
+    "prefixes": {"exploration": "epsilon 0.3"},
+    "novelty": {"exploration": Prefixes(novelty=0.0)},
+    "min-alpha": {"min_alpha": 0.0},
+}
+WITHOUT: dict[str, dict[str, dict[str, Any]]] = {
+    **dict.fromkeys(("q-learning", "sarsa", "expected-sarsa", "double-q"), TABULAR),
+    "ldqn": {
+        "evidence": {"evidence": Evidence(0.0, 0.0)},
+        "guard": {"guard": None},
+        "prefixes": {"explore_prefixes": False},
+        "members": {"num_members": 1},
+        "scaling": {"return_scale": 1.0},
+        "decay": {"learning_rate": 1e-3},
+    },
+}
+"""For each algorithm, the ingredients of its defaults that can be left out, and what is set instead: without `prefixes`
+any action is explored (and tables do not look for novelty)."""
 
 
 class Setup(NamedTuple):
@@ -203,21 +228,31 @@ class Settings:
     total_timesteps: float | None
     """Instead of each algorithm's own."""
 
-    def contestant(self, name: str) -> Contestant:
+    without: list[str]
+    """Ingredients to leave out, one at a time; none: the defaults."""
+
+    def contestants(self, name: str) -> dict[str, Contestant]:
+        """The algorithm as it is, or without each of the ingredients."""
         found = ALGORITHMS[name]
-        return found if self.total_timesteps is None else found._replace(total_timesteps=self.total_timesteps)
+        if self.total_timesteps is not None:
+            found = found._replace(total_timesteps=self.total_timesteps, deep_timesteps=self.total_timesteps)
+        if not self.without:
+            return {name: found}
+        known = WITHOUT.get(name, {})
+        return {f"{name} without {one}": found._replace(changes=known[one]) for one in self.without if one in known}
 
 
 def main() -> None:
     settings = parse()
     console = Console(width=110)
-    for name in settings.algorithms:
+    contestants = {what: each for name in settings.algorithms for what, each in settings.contestants(name).items()}
+    for what, contestant in contestants.items():
         begun = time.time()
         table = Table(
-            "question", "what", "runs", title=f"{name}, {settings.setup.split}", box=None, title_justify="left"
+            "question", "what", "runs", title=f"{what}, {settings.setup.split}", box=None, title_justify="left"
         )
         for question in settings.questions:
-            for row in QUESTIONS[question](settings.contestant(name), settings.setup):
+            for row in QUESTIONS[question](contestant, settings.setup):
                 table.add_row(row.question, row.what, str(row))
         console.print(table)
         console.print(f"{time.time() - begun:.0f} s")
@@ -232,9 +267,13 @@ def parse() -> Settings:
     parser.add_argument("--seeds", type=int, default=5, help="seeds for each problem")
     parser.add_argument("--objectives", type=int, nargs="+", default=list(SIZES), help="numbers of objectives")
     parser.add_argument("--total-timesteps", type=float, help="of each run; by default each algorithm's own")
+    ingredients = sorted({one for each in WITHOUT.values() for one in each})
+    parser.add_argument(
+        "--without", nargs="+", choices=ingredients, default=[], help="the algorithms without each of these instead"
+    )
     given = parser.parse_args()
     setup = Setup(given.split, given.count, given.seeds, tuple(given.objectives))
-    return Settings(given.algorithms, given.questions, setup, given.total_timesteps)
+    return Settings(given.algorithms, given.questions, setup, given.total_timesteps, given.without)
 
 
 if __name__ == "__main__":
