@@ -332,8 +332,6 @@ class HasCandidates(Protocol):
 
     @property
     def tolerance(self) -> Any: ...
-    @property
-    def limits(self) -> Any: ...
     def num_candidates(self, num_objectives: int) -> int:
         """0: there is nothing to choose."""
         ...
@@ -343,7 +341,8 @@ class HasCandidates(Protocol):
         ...
 
     def first_returns(self, state: State) -> Any:
-        """`[2, M]`: mean returns of the first episodes of training, discounted and undiscounted, maximized."""
+        """`[2, M]`: mean returns of the first episodes of training, or the lowest there were, discounted and
+        undiscounted, maximized: how far training has come is counted from them."""
         ...
 
     def describe_candidate(self, num_objectives: int, index: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 
 from lexrl import distributions, lex
 from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import dqn, measuring, validation
+from lexrl.algorithms import candidates, dqn, measuring, validation
 from lexrl.algorithms.dqn import Successors
 from lexrl.algorithms.measuring import Measured
 from lexrl.guard import Guard, as_guard
@@ -167,6 +167,23 @@ class LDQN(eqx.Module):
     def prefix(self, state: State, num_objectives: Any) -> State:
         """The agent state whose policy serves the first objectives alone."""
         return state._replace(num_served=jnp.int32(num_objectives))
+
+    def num_candidates(self, num_objectives: int) -> int:
+        """How many policies fresh episodes choose from in the end; 0 where nothing was guarded."""
+        return candidates.number(num_objectives) if self._num_measuring(num_objectives) else 0
+
+    def candidate(self, state: State, index: Any) -> State:
+        """The agent state that plays one of them."""
+        assert state.measured is not None
+        guarded = candidates.rescaled(state.measured.guard, index)
+        return state._replace(measured=state.measured._replace(guard=guarded))
+
+    def first_returns(self, state: State) -> Float[Array, "2 M"]:
+        """The lowest returns that were measured."""
+        assert state.measured is not None
+        return state.measured.guard.lowest
+
+    describe_candidate = staticmethod(candidates.describe)
 
     def values(self, state: State, obs: Array) -> Float[Array, "M A"]:
         """`Q_i(s, a)` in the units of the returns."""

@@ -19,7 +19,7 @@ from lexrl.loops.evaluation import Evaluation
 from lexrl.loops.mixtures import best_mixtures
 from lexrl.loops.population import Population
 from lexrl.tolerance import of_returns
-from lexrl.types import HasCandidates, HasColumns, State
+from lexrl.types import HasCandidates, HasColumns, HasLimits, State
 
 EPISODES = 100
 """That each candidate plays."""
@@ -262,9 +262,10 @@ class Field(NamedTuple):
 
 def _judged(algorithms: Any, member: int, returns: np.ndarray, origin: np.ndarray) -> Judged:
     """The slack is of the best mean return of any candidate, or of the limit; limits are on undiscounted returns."""
-    tolerance, given = (
-        jax.tree.map(lambda leaf: np.asarray(leaf)[member], part) for part in (algorithms.tolerance, algorithms.limits)
-    )
+    tolerance = jax.tree.map(lambda leaf: np.asarray(leaf)[member], algorithms.tolerance)
+    given = np.inf
+    if isinstance(algorithms, HasLimits):
+        given = jax.tree.map(lambda leaf: np.asarray(leaf)[member], algorithms.limits)
     limits = np.broadcast_to(np.asarray(given, float), returns.shape[-1:])
     returns = np.where(np.isfinite(limits), returns[:, :, 1:], returns)
     means = returns.mean(axis=1)
