@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 
 import pytest
 import ray
@@ -123,7 +124,9 @@ class Killer(threading.Thread):
         for folder in busy:
             self._note(folder)
         self.cluster.remove_node(nodes[0], allow_graceful=False)
-        self.cluster.add_node(num_cpus=1)
+        with pytest.MonkeyPatch.context() as patch:  # a node sets a handler of signals, which only the main thread can
+            patch.setattr(ray._private.utils, "set_sigterm_handler", lambda *_: None)
+            self.cluster.add_node(num_cpus=1)
         return True
 
 
@@ -158,7 +161,7 @@ def test_the_same_numbers_on_two_nodes_although_a_worker_is_killed(tmp_path, clu
 def test_20_kills_of_workers_and_nodes_during_12_runs(tmp_path, cluster):
     killer = Killer(tmp_path / "there", cluster, kills=20, pause=(0.5, 4.0), nodes=5)
     happened, _ = compare_with_here(tmp_path, cluster, 12, 10_000_000, killer)
-    assert len(killer.killed) == 20
+    assert Counter(killer.killed) == {"worker": 15, "node": 5}
     print(f"lost and resumed: {[one.state for one in happened].count('lost')}")
 
 
@@ -173,12 +176,12 @@ def test_an_error_is_not_repeated_and_what_kills_three_workers_is_given_up(tmp_p
     (bad / "checkpoints").mkdir()
     (bad / "checkpoints" / "000000000100.safetensors").write_bytes((other / "final.safetensors").read_bytes())
 
-    def deadly(name, attempt, cores):
+    def deadly(name, attempt, cores, force):
         from lexrl.engine import ray as real  # in the worker it is as it was
 
         if pathlib.Path(name).name == "q-learning-0":
             os.kill(os.getpid(), signal.SIGKILL)
-        return real._task(name, attempt, cores)
+        return real._task(name, attempt, cores, force)
 
     monkeypatch.setattr(engine, "_task", deadly)
     happened = []

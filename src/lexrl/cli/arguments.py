@@ -257,7 +257,7 @@ def _as_tuple(given: Any) -> tuple[Any, ...]:
 
 def _seeds(words: list[str]) -> int | tuple[int, ...]:
     each = [part for word in words for part in word.split(",") if part]
-    if not each or not all(re.fullmatch(r"-?\d{1,30}", part) for part in each):
+    if not each or not all(re.fullmatch(r"-?[0-9]{1,30}", part) for part in each):
         raise ValueError(f"{' '.join(words)!r} are not whole numbers; say how many seeds, or which, as in 3 7 11")
     which = tuple(map(int, each))
     return which if len(words) > 1 or "," in words[0] else which[0]

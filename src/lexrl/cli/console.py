@@ -56,9 +56,9 @@ def show_line(status: str, sentence: str) -> None:
 
 
 @contextlib.contextmanager
-def watching_verification() -> Iterator[Callable[["Look"], None]]:
+def watching_verification(shown: Console = console) -> Iterator[Callable[["Look"], None]]:
     """A line that says how far a verification is and how long it may take; it vanishes in the end."""
-    with console.status("") as status:
+    with shown.status("") as status:
         status.stop()
 
         def watch(look: "Look") -> None:

@@ -169,7 +169,7 @@ def _until_stopped(run: Run, folder: pathlib.Path, quiet: bool) -> tuple[Result,
     with (
         stopping() as asked,
         plain_warnings(shown),
-        watching_verification() as watch,
+        watching_verification(shown) as watch,
         contextlib.closing(_results(run, folder, shown, watch)) as results,
     ):
         for result in results:

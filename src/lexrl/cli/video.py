@@ -8,7 +8,7 @@ import tyro
 
 from lexrl import store, video
 from lexrl.cli.arguments import Number, Place, Whole, parse
-from lexrl.cli.console import console
+from lexrl.cli.console import console, print_json
 from lexrl.errors import InputError
 from lexrl.runs import episodes, load
 
@@ -29,6 +29,8 @@ class Video:
     """The file; by default episode.gif in the run's folder."""
     fps: Number = None
     """Frames per second; by default the environment's own."""
+    json: bool = False
+    """Print the file and the returns of the episode as JSON, and nothing else."""
 
 
 def main(argv: list[str]) -> None:
@@ -43,9 +45,14 @@ def main(argv: list[str]) -> None:
     if path.suffix not in ENDINGS:
         raise InputError(f"A video cannot be written as {path.name!r}; give a name that ends in .gif, .mp4 or .png.")
     episode = episodes.record_episode(result.policies[seeds.index(seed)], result.run.env, args.episode)
-    fps = args.fps or episodes.render_fps(result.run.env)
+    fps = episodes.render_fps(result.run.env) if args.fps is None else args.fps
     store.write_bytes(path, _encode(path.suffix, episode.frames, fps))
     names = result.run.order.names
+    if args.json:
+        returns = dict(zip(names, map(float, episode.returns), strict=True))
+        content = {"seed": seed, "episode": args.episode, "steps": len(episode.frames) - 1, "returns": returns}
+        print_json({"file": str(path)} | content)
+        return
     returns = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, episode.returns, strict=True))
     console.print(f"Seed {seed}, episode {args.episode}: {len(episode.frames) - 1} steps, {returns}.")
     console.print(f"The video is [bold]{path}[/bold].")

@@ -19,7 +19,20 @@ from lexrl.report.sections.table import Cell, Table, number
 from lexrl.report.sections.text import Text
 
 CURVE = "learned-slack.csv"
-ELSEWHERE = ("over", "seeds", "confirm", "search", "trials", "rounds", "engine", "workers", "address", "out", "json")
+ELSEWHERE = (
+    "over",
+    "seeds",
+    "confirm",
+    "search",
+    "trials",
+    "rounds",
+    "engine",
+    "workers",
+    "address",
+    "out",
+    "json",
+    "force",
+)
 """Flags of `lexrl sweep` that `lexrl train` does not take, or means otherwise."""
 
 
