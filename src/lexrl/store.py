@@ -151,7 +151,11 @@ def write_bytes(path: pathlib.Path, content: bytes) -> None:
         raise InputError(
             f"The file {str(path)!r} cannot be written: there is a file where a folder should be."
         ) from None
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        error.filename = str(path)
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -323,8 +327,8 @@ def require_own_curves(folder: pathlib.Path) -> None:
         raise Damaged(f"{str(path)!r} is not a file.")
     if not ties.is_file():
         raise Damaged(
-            f"The file {str(path)!r} is of another run, or the run in {str(folder)!r} lost files: neither {SUMMARY} nor "
-            f"{CHECKPOINTS}/{TIES} has its checksum."
+            f"The file {str(path)!r} is of another run, or the run in {str(folder)!r} lost files: neither {SUMMARY} "
+            f"nor {CHECKPOINTS}/{TIES} has its checksum."
         )
     content = read_json(ties, sealed=True)
     require(ties, content, {METRICS: list})

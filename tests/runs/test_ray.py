@@ -236,6 +236,16 @@ def test_without_ray_there_is_a_sentence(monkeypatch, tmp_path):
         lexrl.Engine("processes", address="auto")
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nobody.invalid:6379", "127.0.0.1:99999999"])
+def test_where_nobody_answers_there_is_a_sentence_at_once(address, tmp_path, monkeypatch):
+    """Ray itself tries for more than a minute, and prints what it tries."""
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    begun = time.monotonic()
+    with pytest.raises(InputError, match=f"Nobody answers at the address {address!r} of a Ray cluster"):
+        lexrl.Engine("ray", address=address).execute({tmp_path / "run": planned(2, 100)["random-0"]})
+    assert time.monotonic() - begun < 30
+
+
 def test_an_earlier_attempt_that_comes_back_cannot_write(tmp_path):
     """The holder of a lease is taken for dead: a later attempt takes over at once, and the first may not write."""
     first = locks.new_attempt(tmp_path)

@@ -15,6 +15,7 @@ from lexrl.cli.arguments import Address, EngineKind, Place, Whole, parse
 from lexrl.cli.console import complain, console, error_console, print_json
 from lexrl.cli.execution import interruptible, next_commands, stopping
 from lexrl.engine import Engine
+from lexrl.errors import InputError, as_path
 from lexrl.experiments import Size, perform, perform_on, plan, schedule, speeds, write
 from lexrl.experiments.schedule import Job
 
@@ -52,7 +53,9 @@ def main(argv: list[str]) -> None:
         catalog.find(catalog.EXPERIMENTS, name, "experiment")
     names = list(catalog.EXPERIMENTS) if name == "all" else [name]
     engine = Engine(command.engine, command.workers, command.address)
-    root = command.out or pathlib.Path("experiments") / command.size
+    root = as_path(command.out or pathlib.Path("experiments") / command.size)
+    if root.exists() and not root.is_dir():
+        raise InputError(f"{str(root)!r} is a file; give a folder for runs and results.")
     every = plan(names, command.size, command.only)
     todo = [job for job in every if not schedule.is_finished(root, job)]
     shown = error_console if command.json else console
