@@ -150,3 +150,13 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out)["best"] == content["best"]
     cli.main(["resume", content["folder"], "--json"])
     assert json.loads(capsys.readouterr().out)["best"] == content["best"]
+
+
+def test_links_in_the_folder_of_a_sweep_are_refused(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "rounds").symlink_to(precious)
+    with pytest.raises(InputError, match="is a link to"):
+        lexrl.sweep("random", "random-momdp", ORDER, over={"num_envs": [1]}, out=tmp_path / "out", **SMALL)
+    assert list(precious.iterdir()) == []
