@@ -143,6 +143,9 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     assert len(list((tmp_path / content["folder"] / "rounds" / "0-0").iterdir())) == 2
     page = reports.page(tmp_path / content["folder"])
     assert "probability of being best" in page
+    assert "<div class='pictures wide'>" in page
+    assert "<summary>2 runs, all finished</summary>" in page
+    assert page.count("1 of 2 combinations") == 2  # in the list of runs: they are no chapters of their own
     assert "lexrl train random" in page
     cli.main(words)
     assert "Confirmed by fresh seeds" in capsys.readouterr().out
