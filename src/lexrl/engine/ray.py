@@ -145,11 +145,24 @@ def _connected(address: str | None) -> Iterator[Any]:
         where = f"the Ray cluster at {address!r}" if address else "a local Ray cluster"
         raise InputError(f"It was not possible to connect to {where} ({_first_line(error)}).") from None
     try:
-        yield ray
+        with _quiet():
+            yield ray
     except (ConnectionError, ray.exceptions.RaySystemError) as error:
         raise InputError(f"The Ray cluster was lost ({_first_line(error)}); the same command continues.") from None
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Ray prints what became of workers to the standard output, between results, although it was asked not to."""
+    inner: Any = importlib.import_module("ray._private.worker")
+    before = inner.print_to_stdstream
+    inner.print_to_stdstream = lambda *_, **__: None
+    try:
+        yield
+    finally:
+        inner.print_to_stdstream = before
 
 
 def _require_answer(address: str | None) -> None:
