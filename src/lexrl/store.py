@@ -82,21 +82,28 @@ def new_folder(wanted: pathlib.Path) -> pathlib.Path:
 
     It gets an empty lock file, so that of two processes that want it at the same time the second takes the next number.
     """
-    number = 1
-    while True:
+    for number in itertools.count(1):
         try:
             folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
-            if not os.path.lexists(folder) or (folder.is_dir() and not any(folder.iterdir())):
-                folder.mkdir(parents=True, exist_ok=True)
-                if locks.claim(folder):
-                    sync_folder(folder.parent)
-                    return folder
+            if _take(folder):
+                return folder
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise InputError(
                 f"The folder {str(wanted)!r} cannot be created ({why}); give another with --out."
             ) from None
-        number += 1
+    raise AssertionError("numbers do not end")
+
+
+def _take(folder: pathlib.Path) -> bool:
+    """Whether a folder that is new or empty could be made this process's own."""
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    if not locks.claim(folder):
+        return False
+    sync_folder(folder.parent)
+    return True
 
 
 def inside(folder: pathlib.Path, *names: str) -> pathlib.Path:

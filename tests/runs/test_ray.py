@@ -237,12 +237,12 @@ def test_without_ray_there_is_a_sentence(monkeypatch, tmp_path):
         lexrl.Engine("processes", address="auto")
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "nobody.invalid:6379", "127.0.0.1:99999999"])
-def test_where_nobody_answers_there_is_a_sentence_at_once(address, tmp_path, monkeypatch):
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "absent.invalid:6379", "127.0.0.1:99999999"])
+def test_where_no_cluster_answers_there_is_a_sentence_at_once(address, tmp_path, monkeypatch):
     """Ray itself tries for more than a minute, and prints what it tries."""
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     begun = time.monotonic()
-    with pytest.raises(InputError, match=f"Nobody answers at the address {address!r} of a Ray cluster"):
+    with pytest.raises(InputError, match=f"There is no answer from a Ray cluster at {address!r}"):
         lexrl.Engine("ray", address=address).execute({tmp_path / "run": planned(2, 100)["random-0"]})
     assert time.monotonic() - begun < 30
 

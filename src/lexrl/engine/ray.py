@@ -166,15 +166,15 @@ def _quiet() -> Iterator[None]:
 
 
 def _require_answer(address: str | None) -> None:
-    """Raise an error if nobody answers at HOST:PORT: Ray itself would try for minutes."""
+    """Raise an error if there is no answer from HOST:PORT: Ray itself would try for minutes."""
     host, _, port = (address or "").rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
         return  # no such address: Ray knows what is meant, as by `auto`
     try:
         socket.create_connection((host, int(port)), timeout=ANSWER).close()
     except (OSError, OverflowError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or _first_line(error)
-        raise InputError(f"Nobody answers at the address {address!r} of a Ray cluster ({why}).") from None
+        why = (error.strerror if isinstance(error, OSError) else None) or _first_line(error)
+        raise InputError(f"There is no answer from a Ray cluster at {address!r} ({why}).") from None
 
 
 def _first_line(error: Exception) -> str:

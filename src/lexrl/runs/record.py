@@ -56,6 +56,12 @@ def describe_env(run: Run) -> Any:
     return {"name": run.env_id, "kwargs": kwargs}
 
 
+def new_folder(run: Run, wanted: pathlib.Path) -> pathlib.Path:
+    """A new folder for a run that can have one."""
+    require_distinct_seeds(run)
+    return store.new_folder(wanted)
+
+
 def begin(folder: pathlib.Path, run: Run) -> store.Identity:
     """Write what is going to be run, and give it an identity."""
     require_distinct_seeds(run)

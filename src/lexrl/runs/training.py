@@ -65,13 +65,7 @@ def train(
         )  # fmt: skip
         footprint.require(run)
         plugged = _show(progress) + ([] if callback is None else [observers.callback(callback)])
-        return last(execute(run, None if out is None else new_folder(run, as_path(out)), plugged))
-
-
-def new_folder(run: Run, wanted: pathlib.Path) -> pathlib.Path:
-    """A new folder for a run that can have one."""
-    record.require_distinct_seeds(run)
-    return store.new_folder(wanted)
+        return last(execute(run, None if out is None else record.new_folder(run, as_path(out)), plugged))
 
 
 def stream(
