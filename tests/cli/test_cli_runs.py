@@ -9,6 +9,7 @@ import pytest
 
 import lexrl
 from lexrl import Networks, cli, locks, store
+from lexrl.cli.console import print_json
 from lexrl.runs import execute, plan
 
 ORDER = "min cost > max reward"
@@ -108,6 +109,14 @@ def test_results_are_also_json(folder, monkeypatch, capsys, line, keys):
     with contextlib.suppress(SystemExit):
         cli.main([*line.replace("signal_1", "max\tsignal_1").split(" "), "--json"])
     assert keys <= json.loads(capsys.readouterr().out).keys()
+
+
+def test_what_is_not_finite_is_null(capsys):
+    """NaN is no JSON: a combination of a sweep that gives NaN has a row, too."""
+    print_json({"rows": [{"cost": float("nan")}, {"cost": 1.5}], "best": (float("inf"), "x")})
+    assert json.loads(capsys.readouterr().out, parse_constant=None) == {
+        "rows": [{"cost": None}, {"cost": 1.5}], "best": [None, "x"],
+    }  # fmt: skip
 
 
 def test_every_command_that_prints_results_has_json():
