@@ -41,11 +41,21 @@ def seconds(engine: lexrl.Engine, count: int, steps: int) -> float:
 def main() -> None:
     """Print the times, and what follows from them."""
     lexrl.configure()
+    print_scaling()
+    print_overhead()
+
+
+def print_scaling() -> None:
+    """Of one and two worker processes."""
     seconds(lexrl.Engine("processes", 1), 1, SHORT)  # compiled programs are cached on disk from here on
     one, two = (seconds(lexrl.Engine("processes", workers), NUM_LONG, LONG) for workers in (1, 2))
     print(f"{NUM_LONG} runs of {LONG:,} steps: 1 worker process {one:.1f} s, 2 of them {two:.1f} s, {one / two:.2f} x")
+
+
+def print_overhead() -> None:
+    """Of a run on Ray."""
     ray = importlib.import_module("ray")
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     first = seconds(lexrl.Engine("ray"), 1, SHORT)
     seconds(lexrl.Engine(), 1, SHORT)
     here, there = (seconds(lexrl.Engine(kind), NUM_SHORT, SHORT) for kind in ("here", "ray"))

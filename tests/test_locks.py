@@ -152,6 +152,6 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / locks.FILE).symlink_to(elsewhere)
-    with pytest.raises(OSError, match="lock"):
+    with pytest.raises(InputError, match="lock' is a link"):
         locks.hold(folder).__enter__()
     assert elsewhere.read_text() == "precious"

@@ -1,11 +1,12 @@
 """Folders are never reused, files are whole or not there."""
 
+import os
 import pathlib
 
 import numpy as np
 import pytest
 
-from lexrl import store
+from lexrl import locks, store
 from lexrl.errors import InputError
 
 
@@ -109,3 +110,20 @@ def test_curves_that_are_no_text(tmp_path):
     (tmp_path / "metrics.csv").write_bytes(b"\xff\xfe")
     with pytest.raises(store.Damaged, match="is not CSV"):
         store.read_curves(tmp_path, [5], ["cost"])
+
+
+def test_of_two_that_want_a_new_folder_at_once_one_takes_the_next(tmp_path):
+    """Between making a folder and writing into it there are seconds in which it is empty."""
+    first, second = (store.new_folder(tmp_path / "run") for _ in range(2))
+    assert [first.name, second.name] == ["run", "run-2"]
+    for folder in (first, second):
+        with locks.hold(folder):
+            assert locks.read_holder(folder / locks.FILE).pid == os.getpid()
+        assert list(folder.iterdir()) == []
+    assert store.new_folder(tmp_path / "run") == first  # nothing came of it
+
+
+@pytest.mark.parametrize(("name", "sentence"), [("a\0b", "no file can have such a name"), (".", "that is a folder")])
+def test_what_cannot_be_a_file_is_a_sentence(tmp_path, name, sentence):
+    with pytest.raises(InputError, match=sentence):
+        store.write_bytes(tmp_path / name, b"")

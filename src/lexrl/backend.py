@@ -24,6 +24,7 @@ _WHOLE_LOOPS = "xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 """XLA's CPU backend runs a loop as many small kernels, each with a dispatch that costs more than the work, unless the
 loop is "small"; then it becomes one native function. All of ours are meant to."""
 
+MAX_DEVICES = 1_024
 _configured = False
 
 
@@ -36,7 +37,7 @@ def configure(num_devices: int | None = None, cache_dir: str | os.PathLike[str] 
         num_devices: CPU devices to spread the seeds over; by default one for each core.
         cache_dir: where compiled programs are cached; by default in `~/.cache/lexrl`.
     """
-    require_whole(**({} if num_devices is None else {"num_devices": num_devices}))
+    require_whole(1, MAX_DEVICES, **({} if num_devices is None else {"num_devices": num_devices}))
     global _configured
     _configured = True
     flags = os.environ.get("XLA_FLAGS", "")

@@ -100,6 +100,15 @@ def end_attempt(folder: pathlib.Path, number: int) -> None:
         (folder / ATTEMPT).unlink(missing_ok=True)
 
 
+def claim(folder: pathlib.Path) -> bool:
+    """Whether this process is the first to make a lock file in a folder; it is empty, and `hold` takes it over."""
+    try:
+        (folder / FILE).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def hold(folder: pathlib.Path) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is not there; an error says who has it."""
@@ -164,7 +173,7 @@ def _require_unlocked(folder: pathlib.Path) -> None:
     if fcntl is None:
         return
     try:
-        handle = os.open(folder / FILE, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = _open(folder / FILE)
     except FileNotFoundError:
         return
     try:
@@ -174,6 +183,16 @@ def _require_unlocked(folder: pathlib.Path) -> None:
             raise _in_use(folder, read_holder(folder / FILE)) from None
     finally:
         os.close(handle)
+
+
+def _open(path: pathlib.Path, more: int = 0) -> int:
+    """A handle of a lock file; an error if a link is in its place."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | more, 0o644)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise InputError(f"{str(path)!r} is a link, and a run's folder may hold only files of its own.") from None
 
 
 def in_use(folder: pathlib.Path) -> InUse:
@@ -206,7 +225,7 @@ def _lock(folder: pathlib.Path, holder: Holder, stack: contextlib.ExitStack) -> 
         return False
     path = folder / FILE
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        handle = _open(path, os.O_CREAT)
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

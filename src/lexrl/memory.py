@@ -24,6 +24,11 @@ def unlimited(insist: bool = True) -> Iterator[None]:
         _insisting.reset(token)
 
 
+def is_unlimited() -> bool:
+    """Does the user insist?"""
+    return _insisting.get()
+
+
 def require(parts: Mapping[str, int], lower: Mapping[str, str]) -> None:
     """Raise an error if the parts, in bytes, do not fit into memory together.
 
@@ -32,13 +37,13 @@ def require(parts: Mapping[str, int], lower: Mapping[str, str]) -> None:
         lower: for each of them, which settings make it smaller.
     """
     total, free = sum(parts.values()), available()
-    if free is None or total <= free or _insisting.get():
+    if free is None or total <= free or is_unlimited():
         return
     listed = ", ".join(f"{name} {size(each)}" for name, each in sorted(parts.items(), key=lambda part: -part[1]))
     largest = max(parts, key=lambda name: parts[name])
     raise InputError(
         f"This would take about {size(total)} of memory ({listed}), and {size(free)} are free; lower {lower[largest]}, "
-        "or insist with --force (in Python force=True)."
+        "or insist with --force (in Python force=True, or inside lexrl.memory.unlimited())."
     )
 
 

@@ -185,6 +185,8 @@ def as_schedule(rate: Any, name: str = "rate") -> Schedule:
         return Constant(float(rate) if isinstance(rate, int) else rate)
     text = rate.strip()
     number = rf"({NUMBER})"
+    if any(math.isinf(float(each)) for each in re.findall(number, text)):
+        raise InputError(f"The schedule {rate!r} has an infinite number; write finite ones.")
     if match := re.fullmatch(number, text):
         return Constant(float(match[1]))
     if match := re.fullmatch(rf"(?:{number}\s*\*?\s*)?n\s*\^\s*-\s*{number}", text):

@@ -7,7 +7,7 @@
     policies/           one file for each seed: settings and parameters
     summary.json        written last: a folder that has one holds a finished run
     final.safetensors   the last state, from which a finished run can be trained further
-    checkpoints/        the latest two, until the run is finished
+    checkpoints/        the latest two, until the run is finished; metrics.json has the checksum of the curves so far
     lock, attempt       who works in the folder; only while somebody does
 
 Arrays are stored as safetensors; their description and a checksum are in the file's header. JSON files have a checksum
@@ -41,6 +41,7 @@ from lexrl.errors import InputError
 FORMAT = 2
 RUN, METRICS, SUMMARY, POLICIES, CHECKPOINTS = "run.json", "metrics.csv", "summary.json", "policies", "checkpoints"
 CURVES, MAP, FINAL = "curves.png", "map.png", "final.safetensors"
+TIES = "metrics.json"
 MAX_FINAL = 100_000_000
 """Bytes of a last state that is kept; those with large replay buffers take more."""
 KEPT = 2
@@ -77,21 +78,32 @@ class Identity(NamedTuple):
 
 
 def new_folder(wanted: pathlib.Path) -> pathlib.Path:
-    """The wanted folder if it does not exist or is empty; else the same name with the first free number."""
-    number = 1
-    while True:
+    """The wanted folder if it does not exist or is empty; else the same name with the first free number.
+
+    It gets an empty lock file, so that of two processes that want it at the same time the second takes the next number.
+    """
+    for number in itertools.count(1):
         try:
             folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
-            if not os.path.lexists(folder) or (folder.is_dir() and not any(folder.iterdir())):
-                folder.mkdir(parents=True, exist_ok=True)
-                sync_folder(folder.parent)
+            if _take(folder):
                 return folder
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise InputError(
                 f"The folder {str(wanted)!r} cannot be created ({why}); give another with --out."
             ) from None
-        number += 1
+    raise AssertionError("numbers do not end")
+
+
+def _take(folder: pathlib.Path) -> bool:
+    """Whether a folder that is new or empty could be made this process's own."""
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    if not locks.claim(folder):
+        return False
+    sync_folder(folder.parent)
+    return True
 
 
 def inside(folder: pathlib.Path, *names: str) -> pathlib.Path:
@@ -137,13 +149,20 @@ def sync_folder(folder: pathlib.Path) -> None:
 
 def write_bytes(path: pathlib.Path, content: bytes) -> None:
     """Write a file atomically: readers see the old one or the new one, never half of it, even if the power fails."""
+    if "\0" in str(path) or path.is_dir():
+        why = "that is a folder" if path.is_dir() else "no file can have such a name"
+        raise InputError(f"The file {str(path)!r} cannot be written: {why}.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise InputError(
             f"The file {str(path)!r} cannot be written: there is a file where a folder should be."
         ) from None
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        error.filename = str(path)
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -205,11 +224,16 @@ def require(path: pathlib.Path, content: Mapping[str, Any], kinds: Kinds) -> Non
 
 def write_csv(path: pathlib.Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows as CSV, with the first row's keys as the header."""
+    write_bytes(path, csv_bytes(rows))
+
+
+def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """The same as bytes."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_bytes(path, text.getvalue().encode(errors="backslashreplace"))
+    return text.getvalue().encode(errors="backslashreplace")
 
 
 def read_csv(path: pathlib.Path) -> list[dict[str, str]]:
@@ -285,6 +309,41 @@ def write_checkpoint(
         path.unlink()
 
 
+def write_curves(folder: pathlib.Path, rows: Sequence[Mapping[str, Any]], run: Identity) -> None:
+    """Write `metrics.csv`, tied to its run."""
+    content = csv_bytes(rows)
+    tie_curves(folder, run, content)
+    write_bytes(inside(folder, METRICS), content)
+
+
+def tie_curves(folder: pathlib.Path, run: Identity, *contents: bytes) -> None:
+    """Write the checksums that `metrics.csv` of an unfinished run may have: that of the file that is there, and that of
+    the one that replaces it, so that a kill in between leaves a file that is known."""
+    path = inside(folder, METRICS)
+    before = [path.read_bytes()] if path.is_file() else []
+    known = [hashlib.sha256(each).hexdigest() for each in (*before, *contents)]
+    write_json(inside(folder, CHECKPOINTS, TIES), {"run": run._asdict(), METRICS: known})
+
+
+def require_own_curves(folder: pathlib.Path) -> None:
+    """Raise an error if `metrics.csv` of an unfinished run is not its own."""
+    path, ties = folder / METRICS, inside(folder, CHECKPOINTS, TIES)
+    if not os.path.lexists(path):
+        return
+    if not path.is_file():
+        raise Damaged(f"{str(path)!r} is not a file.")
+    if not ties.is_file():
+        raise Damaged(
+            f"The file {str(path)!r} is of another run, or the run in {str(folder)!r} lost files: neither {SUMMARY} "
+            f"nor {CHECKPOINTS}/{TIES} has its checksum."
+        )
+    content = read_json(ties, sealed=True)
+    require(ties, content, {METRICS: list})
+    require_same_run(ties, content.get("run"), read_identity(folder))
+    if hashlib.sha256(path.read_bytes()).hexdigest() not in content[METRICS]:
+        raise Damaged(f"The file {str(path)!r} is damaged, or of another run: its checksum is not the one in {TIES}.")
+
+
 def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
     """The latest first."""
     return sorted(inside(folder, CHECKPOINTS).glob("[0-9]*.safetensors"), reverse=True)
@@ -294,6 +353,7 @@ def remove_checkpoints(folder: pathlib.Path) -> None:
     """A finished run needs none, and those with a replay buffer are large; files of anybody else stay."""
     place = inside(folder, CHECKPOINTS)
     if place.is_dir():
+        (place / TIES).unlink(missing_ok=True)
         for path in [*checkpoints(folder), *place.glob(".[0-9]*.safetensors.*")]:  # the latter: a killed write's
             path.unlink()
         if not any(place.iterdir()):

@@ -14,6 +14,7 @@ with a scale `c_i` that a `lexrl.guard.Guard` lowers where small losses add up t
 """
 
 import abc
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -224,6 +225,8 @@ def _term(part: str, whole: str) -> Tolerance:
     if match is None:
         raise InputError(f"The tolerance {whole.strip()!r} cannot be read; write a number, '5%' or '0.01 + 5%'.")
     number = float(match[1])
+    if math.isinf(number):
+        raise InputError(f"The tolerance {whole.strip()!r} is infinite; write a finite number.")
     return Relative(number / 100) if match[2] else Absolute(number)
 
 

@@ -32,9 +32,20 @@ ONCE_RAW = [
     "report run --out file/x.html",
     "video run --out file/x.gif",
     "evaluate run --episodes 1.5",
+    "video run --episode 99999999999999",
+    "video run --out 'a\0b.gif'",
+    "report run --out 'a\0b'",
+    "train lppo highway:intersection-v0 --config '{\"duration\": \"x\"}' --order 'max arrived'",
+    "train lppo cart-safe --order 'min cost ±1e999 > max reward'",
+    "train lppo cart-safe --num-epochs 1000000000",
+    "train ldqn cart-safe --num-members 1000000000",
+    "train random cart-safe --engine ray --address 127.0.0.1:1",
+    "verify run --seconds nan",
+    "video run --fps 0",
+    "train lppo cart-safe --learning-rate 1e999",
 ]
-"""Those that ended in a traceback once."""
-SHORT = "--total-timesteps 64 --seeds 1 --eval-episodes 1 --num-log-points 1"
+"""Those that ended in a traceback once, hung, or were obeyed."""
+SHORT = "--total-timesteps 8192 --eval-episodes 1 --num-log-points 1"
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +59,17 @@ def place(tmp_path_factory):
     (folder / "empty").mkdir()
     (folder / "fake").mkdir()
     (folder / "fake" / "run.json").write_text("{}")
+    for name, text in (("badsweep", "["), ("pysweep", '{"command": "rm -rf /"}')):
+        (folder / name).mkdir()
+        (folder / name / "sweep.json").write_text(text)
     return folder
 
 
 def refuse(line, place, monkeypatch, capsys):
     monkeypatch.chdir(place)
     words = shlex.split(line)
-    if words[:1] == ["train"] and len(words) > 3 and not words[2].startswith("-"):
-        words = [*words[:3], *shlex.split(SHORT), *words[3:]]  # soon over, should it be good
+    if words[:1] in (["train"], ["sweep"]) and len(words) > 3 and not words[2].startswith("-"):
+        words = [*words[:3], *shlex.split(SHORT), "--seeds", "2", *words[3:]]  # soon over, should it be good
     with pytest.raises(SystemExit) as stopped:
         cli.main(words)
     said = capsys.readouterr()

@@ -1,12 +1,15 @@
 """What finished runs can be asked on the command line, and what is said of those that cannot."""
 
+import contextlib
 import json
+import pathlib
 import shutil
 
 import pytest
 
 import lexrl
-from lexrl import Networks, cli, store
+from lexrl import Networks, cli, locks, store
+from lexrl.cli.console import print_json
 from lexrl.runs import execute, plan
 
 ORDER = "min cost > max reward"
@@ -84,6 +87,50 @@ def test_video(ask, folder, ending, begin):
 def test_report(ask, folder):
     assert "report.html" in ask("report", ".")
     assert (folder / "report.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        ("evaluate one --episodes 2", {"episodes", "per_episode", "file"}),
+        ("verify one --episodes 20", {"folder", "status"}),
+        ("compare one two", {"ranking"}),
+        ("video one --out episode.png", {"file", "seed", "episode", "steps", "returns"}),
+        ("report one --out page.html", {"file", "left_out"}),
+        ("solve random-momdp --num-states 3 --order signal_1 --out solved", {"folder", "returns"}),
+        ("check q-learning random-momdp --num-states 3 --order signal_1", set()),
+        ("list", set()),
+        ("experiment scaling --size smoke --dry-run", {"folder", "runs", "left"}),
+    ],
+)
+def test_results_are_also_json(folder, monkeypatch, capsys, line, keys):
+    """One object on the standard output, and nothing else; codes are those without --json."""
+    monkeypatch.chdir(folder)
+    with contextlib.suppress(SystemExit):
+        cli.main([*line.replace("signal_1", "max\tsignal_1").split(" "), "--json"])
+    assert keys <= json.loads(capsys.readouterr().out).keys()
+
+
+def test_what_is_not_finite_is_null(capsys):
+    """NaN is no JSON: a combination of a sweep that gives NaN has a row, too."""
+    print_json({"rows": [{"cost": float("nan")}, {"cost": 1.5}], "best": (float("inf"), "x")})
+    assert json.loads(capsys.readouterr().out, parse_constant=None) == {
+        "rows": [{"cost": None}, {"cost": 1.5}], "best": [None, "x"],
+    }  # fmt: skip
+
+
+def test_every_command_that_prints_results_has_json():
+    snapshots = pathlib.Path(__file__).parent / "help"
+    for command in cli.COMMANDS:
+        texts = [path.read_text() for path in snapshots.glob(f"{command}*.txt")]
+        assert any("--json" in text for text in texts), command
+
+
+def test_verify_holds_the_folder(ask, folder):
+    """Otherwise it might write the summary of a run that was trained further meanwhile."""
+    with locks.hold(folder / "two"):
+        assert "is being worked on by" in ask("verify", "two", "--episodes", "20", code=2)
+    assert not (folder / "two" / locks.FILE).exists()
 
 
 def test_check(ask):

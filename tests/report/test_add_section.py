@@ -8,6 +8,7 @@ import synthetic
 
 from lexrl.errors import InputError
 from lexrl.report import export, page
+from lexrl.report import folder as reports
 
 HISTOGRAM = '''
 """How often each value occurs."""
@@ -112,3 +113,28 @@ def test_a_name_is_taken_once(histogram):
     page.add_kind("histogram", histogram)
     with pytest.raises(InputError, match="There is a kind of section called 'text' already; choose another name"):
         page.add_kind("text", histogram)
+
+
+def test_names_of_sections_do_not_lead_out_of_the_folder(tmp_path):
+    """They come from a file that may be somebody else's, and become names of files."""
+    content = synthetic.experiment()
+    named = [part for part in content["sections"] if part.get("name")]
+    for part, name in zip(named, ("../../escaped", "/tmp/escaped", "..", "a/b", "x" * 300), strict=False):
+        part["name"] = name
+    folder = synthetic.write(tmp_path / "deep" / "down" / "one", content)
+    before = set(tmp_path.rglob("*"))
+    written = {*export.write_figures(folder), *export.write_data(folder)}
+    made = {path for path in set(tmp_path.rglob("*")) - before if path.is_file()}
+    assert made == written
+    assert {path.parent for path in written} == {folder / "figures", folder / "data"}
+    assert export.file_name("cart-safe/tuned ±5 %") == "cart-safe-tuned-5"
+
+
+def test_links_in_an_experiment_are_not_written_through(tmp_path):
+    folder = synthetic.write(tmp_path / "one", synthetic.experiment())
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (folder / "data").symlink_to(precious)
+    with pytest.raises(InputError, match="is a link to"):
+        reports.write(folder, tmp_path / "report.html")
+    assert list(precious.iterdir()) == []

@@ -95,7 +95,9 @@ def runs(tmp_path_factory):
         folder = place / "hostile" / f"{name}<img src=x onerror=window.hacked=6>"
         store.write_json(folder / store.RUN, about)
         store.write_csv(folder / store.METRICS, rows)
-        if name != "three":
+        if name == "three":
+            store.tie_curves(folder, store.read_identity(folder))
+        else:
             identity = store.read_identity(folder)._asdict()
             store.write_json(folder / store.SUMMARY, summary | {"files": {}, "run": identity})
     solution = {"env": "grid", "order": "min cost", "gamma": [PAYLOAD], "returns": {"cost": 1.0}, "command": "lexrl"}

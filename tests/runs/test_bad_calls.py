@@ -5,6 +5,7 @@ import pytest
 from jaxtyping import TypeCheckError
 
 import lexrl
+from lexrl.engine.values import Range
 from lexrl.errors import InputError
 
 SENTENCE = r"(?s).*\.\s*$|Type-check error"
@@ -27,6 +28,11 @@ def random(tmp_path_factory):
 @pytest.fixture(scope="module")
 def table():
     return lexrl.train("q-learning", "grid-nav", ORDER, env_kwargs={"size": 4}, **SHORT)
+
+
+def swept(**given):
+    settings = {"over": {"alpha": [0.1]}, "out": "sweep", "seeds": 2, "confirm": 2, "env_kwargs": {"size": 4}}
+    return lambda: lexrl.sweep("q-learning", "grid-nav", ORDER, **(settings | given))
 
 
 def lppo(**given):
@@ -91,6 +97,25 @@ def trained(algorithm, env="cart-safe"):
         trained(lambda: lexrl.LDQN(tolerance=object())),
         trained(lambda: lexrl.QLearning(alpha=None), "grid-nav"),
         trained(lambda: lexrl.QLearning(tolerance=None), "grid-nav"),
+        lambda: lexrl.Engine(None), lambda: lexrl.Engine(3), lambda: lexrl.Engine("processes", workers="2"),
+        lambda: lexrl.Engine("processes", workers=True), lambda: lexrl.Engine("processes", workers=1.5),
+        lambda: lexrl.Engine("ray", address=3), lambda: lexrl.Engine("ray", address=" "),
+        lambda: lexrl.Engine("here", address="auto"),
+        lambda: lexrl.resume("nowhere", steps=3), lambda: lexrl.resume(b"x"), lambda: lexrl.load("a\0b"),
+        lambda: lexrl.Policy.load("nowhere"), lambda: lexrl.Policy.load("."),
+        lppo(total_timesteps=True), lppo(total_timesteps=1j), lppo(total_timesteps=np.array([3])), lppo(seeds={1: 2}),
+        lppo(seeds=np.array([[1, 2]])), lppo(seeds=np.array([1.5])), lppo(seeds=[2**40]), lppo(verify_episodes=-1),
+        lppo(verify_episodes="x"), lppo(log={"a": 1}), lppo(log=[["tensorboard"]]),
+        lambda: lexrl.train([], "cart-safe", ORDER), lambda: lexrl.train(["lppo"], "cart-safe", ORDER, seeds=1),
+        lambda: lexrl.train([lexrl.LPPO(), lexrl.LDQN()], "cart-safe", ORDER, seeds=2),
+        lambda: lexrl.train("random", lambda: 3, ORDER), lambda: lexrl.train("random", Nothing, ORDER),
+        lambda: lexrl.configure(num_devices=10**9), lambda: lexrl.LDQN(buffer_size=1e12),
+        lambda: lexrl.LDQN(num_members=10**9), lambda: lexrl.PPO(num_epochs=10**9), lppo(order="min cost ±1e999"),
+        swept(over=None), swept(over="alpha=1"), swept(over=["alpha"]), swept(over={"alpha": 0.1}),
+        swept(over={"alpha": []}), swept(over={"alpha": {0.1}}), swept(over={"alpha": Range(1, 0)}, search="random"),
+        swept(over={"alpha": Range("a", "b")}, search="random"), swept(out=3), swept(out=None), swept(search=3),
+        swept(search="random", trials="x"), swept(rounds=1.5), swept(seeds=[1, 2]), swept(seeds=1),
+        swept(confirm="x"), swept(engine="processes"), swept(nothing=3), swept(total_timesteps="x"),
     ],
 )  # fmt: skip
 def test_a_sentence(call, monkeypatch, tmp_path):
@@ -113,6 +138,16 @@ def test_a_sentence(call, monkeypatch, tmp_path):
         lambda result, folder: result.policies[0].save(folder / "file" / "x"),
         lambda result, folder: lexrl.load(folder / "run", env="grid-nav"),
         lambda result, folder: lexrl.resume(folder / "run", algorithm=3),
+        lambda result, folder: lexrl.resume(folder / "run", steps="x"),
+        lambda result, folder: lexrl.resume(folder / "run", steps=float("nan")),
+        lambda result, folder: lexrl.resume(folder / "run", steps=True),
+        lambda result, folder: lexrl.resume(folder / "run", steps=10**30),
+        lambda result, folder: result.evaluate(0),
+        lambda result, folder: result.evaluate(10**30),
+        lambda result, folder: result.policies[0].predict("x"),
+        lambda result, folder: result.policies[0].predict(np.zeros(17)),
+        lambda result, folder: result.plot().save(folder / "x.txt"),
+        lambda result, folder: lexrl.Policy.load(folder / "run" / "run.json"),
     ],
 )
 def test_a_sentence_about_a_result(call, random):

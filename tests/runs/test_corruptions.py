@@ -6,6 +6,8 @@ A fresh seed each time, printed; `LEXRL_FUZZ_SEED=... pytest` repeats it. The lo
 import contextlib
 import errno
 import functools
+import io
+import itertools
 import json
 import os
 import random
@@ -16,13 +18,18 @@ import warnings
 import pytest
 
 import lexrl
-from lexrl import store
+from lexrl import cli, store
 from lexrl.errors import InputError
 from lexrl.report import run_folder
 from lexrl.runs import execute, pipeline, plan, record
 
 ORDER = "min cost > max reward"
-SECONDS, MANY = 15, 2_000
+SECONDS, MANY = 60, 2_000
+COMMANDS = (
+    "evaluate RUN --episodes 2", "verify RUN --episodes 20", "compare RUN RUN", "report RUN", "resume RUN",
+    "continue RUN --steps 64", "video RUN --out OUT.png",
+)  # fmt: skip
+FAILURES = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO, errno.EDQUOT)
 WRONG = [
     None,
     True,
@@ -163,11 +170,13 @@ def seen(folder):
         found = run_folder.read(folder)
         about = json.dumps(found.about, sort_keys=True)
         if found.summary is None:
+            curves = found.metrics() if (folder / store.METRICS).is_file() else None
             record.read(folder)
             checkpoint, notes = pipeline.latest_checkpoint(folder, store.read_identity(folder))
             steps = None if checkpoint is None else len(checkpoint.steps)
             arrays = None if checkpoint is None else {name: each.tobytes() for name, each in checkpoint.arrays.items()}
-            return [about, steps, arrays], bool(notes) or bool(caught)
+            drawn = None if curves is None else {name: each.tobytes() for name, each in curves[1].items()}
+            return [about, steps, arrays, drawn], bool(notes) or bool(caught)
         result = lexrl.load(folder)
         parts = [
             about, json.dumps(found.summary, sort_keys=True), [curve.tobytes() for curve in found.curves()],
@@ -207,22 +216,72 @@ def corrupt(runs, place, seed):
         sentence = "noted" if noted else ""
         assert noted or after == before or is_allowed(damage, path, name), f"{what}: a silent change"
     assert there == {each: each.read_bytes() for each in there}, f"{what}: something was changed or deleted"
+    if dice.random() < 0.1:
+        command(dice.choice(COMMANDS).replace("RUN", str(folder)).replace("OUT", str(place / "episode")), what)
     return sentence
+
+
+def command(line, what):
+    """A command on a damaged folder: it works, or a sentence says why not."""
+    said, code = io.StringIO(), 0
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            cli.main(line.split())
+        except SystemExit as stopped:
+            code = stopped.code
+        except Exception as error:
+            raise AssertionError(f"{what}: {line}: {type(error).__name__}: {error}") from error
+    assert code in (0, 1, 2, 3), what
+    if code == 2:
+        assert "lexrl: " in said.getvalue(), f"{what}: {line}: {said.getvalue()}"
+    return code, said.getvalue()
+
+
+def fail_disk(runs, place, seed):
+    """A disk that is full or read-only after some writes: a sentence, and what was there can be continued."""
+    dice = random.Random(seed)
+    name, folder = dice.choice(["a", "b"]), place / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(runs / f"stopped-{name}", folder)
+    number, what = dice.choice(FAILURES), f"a disk that fails (seed {seed})"
+    with pytest.MonkeyPatch.context() as patch:
+        break_disk(patch, number, dice.randrange(12), dice.choice(["fsync", "replace"]))
+        code, said = command(f"resume {folder}", what)
+    assert code in (0, 1), what  # 0: it was finished before the disk failed
+    if code:
+        assert os.strerror(number) in said or "The disk is full" in said, what
+        assert not [path for path in folder.rglob(".*") if path.is_file()], what
+        lexrl.resume(folder)
+    expected = lexrl.load(runs / f"finished-{name}").summary["per_episode"]
+    assert lexrl.load(folder).summary["per_episode"] == expected, what
+    return said
+
+
+def break_disk(patch, number, after, call):
+    """Have a call of the operating system fail after it has worked some times."""
+    real, count = vars(os)[call], itertools.count()
+
+    def fail(*given):
+        if next(count) >= after:
+            raise OSError(number, os.strerror(number))
+        return real(*given)
+
+    patch.setattr(os, call, fail)
 
 
 def is_allowed(damage, path, name):
     """A change that nobody could notice, or that does no harm."""
     older = damage is remove and path.parent.name == store.CHECKPOINTS  # a run then continues from the one before
     unfinished = damage is remove and path.name == store.SUMMARY
-    unread = name.startswith("stopped") and path.name == store.METRICS  # written again when the run continues
-    return damage is forge or older or unfinished or unread
+    tie = damage is remove and path.name in (store.METRICS, store.TIES)  # curves that were lost are not shown
+    return damage is forge or older or unfinished or tie
 
 
 def test_for_some_seconds(runs, tmp_path, capsys):
     first = int(os.environ.get("LEXRL_FUZZ_SEED", random.SystemRandom().randrange(10**9)))
     end, count = time.monotonic() + SECONDS, 0
     while time.monotonic() < end or count < 20:
-        corrupt(runs, tmp_path, first + count)
+        (fail_disk if count % 20 == 19 else corrupt)(runs, tmp_path, first + count)
         count += 1
     with capsys.disabled():
         print(f"\n{count} corruptions, LEXRL_FUZZ_SEED={first}")
@@ -255,27 +314,21 @@ def test_every_entry_is_checked(runs, tmp_path, name, file, value):
 @pytest.mark.slow
 def test_many(runs, tmp_path, capsys):
     first = int(os.environ.get("LEXRL_FUZZ_SEED", random.SystemRandom().randrange(10**9)))
-    answered = sum(bool(corrupt(runs, tmp_path, first + i)) for i in range(MANY))
+    every = [fail_disk if i % 20 == 19 else corrupt for i in range(MANY)]
+    answered = sum(bool(attack(runs, tmp_path, first + i)) for i, attack in enumerate(every))
     with capsys.disabled():
         print(f"\n{MANY} corruptions, {answered} of them answered by a sentence, LEXRL_FUZZ_SEED={first}")
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
+@pytest.mark.parametrize("number", FAILURES)
 @pytest.mark.parametrize("after", [0, 1, 3])
 def test_disks_that_fail(runs, tmp_path, monkeypatch, number, after):
     """A resumed run meets a full or read-only disk after some writes: an OSError, which the command line words; what
     was there can be resumed."""
     shutil.copytree(runs / "stopped-a", tmp_path / "run")
-    before, written, real = seen(tmp_path / "run")[0], [], os.fsync
-
-    def fail(handle):
-        written.append(handle)
-        if len(written) > after:
-            raise OSError(number, os.strerror(number))
-        return real(handle)
-
+    before = seen(tmp_path / "run")[0]
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", fail)
+        break_disk(patch, number, after, "fsync")
         with pytest.raises(OSError, match=os.strerror(number)):
             lexrl.resume(tmp_path / "run")
     assert not list((tmp_path / "run").rglob(".*"))
@@ -294,7 +347,7 @@ def test_a_linked_folder_of_checkpoints_is_not_emptied(runs, tmp_path):
     (tmp_path / "run" / "checkpoints").symlink_to(precious)
     with pytest.raises(InputError, match=r"checkpoints' is a link to .*precious"):
         lexrl.resume(tmp_path / "run")
-    assert len(list(precious.iterdir())) == 3
+    assert len(list(precious.iterdir())) == 4
 
 
 def test_links_that_come_later_are_not_followed(runs, tmp_path):
@@ -322,11 +375,24 @@ def test_files_of_others_stay(runs, tmp_path):
 def test_a_stranger_is_named(runs, tmp_path, name):
     kind = "stopped" if name == "checkpoints" else "finished"
     shutil.copytree(runs / f"{kind}-a", tmp_path / "run")
-    source = sorted((runs / f"{kind}-b" / name).iterdir())[-1]
-    target = sorted((tmp_path / "run" / name).iterdir())[-1]
+    source = sorted((runs / f"{kind}-b" / name).glob("*.safetensors"))[-1]
+    target = sorted((tmp_path / "run" / name).glob("*.safetensors"))[-1]
     shutil.copyfile(source, target)
     with pytest.raises(InputError, match=f"{target.name}' is (of another run|damaged, or of another run)"):
         lexrl.resume(tmp_path / "run")
+
+
+def test_curves_of_another_run_are_not_shown(runs, tmp_path):
+    """Also while a run is not finished, and nothing else has their checksum yet."""
+    shutil.copytree(runs / "stopped-a", tmp_path / "run")
+    shutil.copyfile(runs / "stopped-b" / store.METRICS, tmp_path / "run" / store.METRICS)
+    with pytest.raises(InputError, match=r"metrics.csv' is damaged, or of another run"):
+        run_folder.read(tmp_path / "run")
+    shutil.copyfile(runs / "stopped-b" / "checkpoints" / store.TIES, tmp_path / "run" / "checkpoints" / store.TIES)
+    with pytest.raises(InputError, match=r"metrics.json' is of another run"):
+        run_folder.read(tmp_path / "run")
+    lexrl.resume(tmp_path / "run")  # its checkpoints are its own, and curves are written again
+    assert lexrl.load(tmp_path / "run").metrics.keys() == lexrl.load(runs / "finished-a").metrics.keys()
 
 
 def test_another_run_in_the_folder_is_not_continued(runs, tmp_path):

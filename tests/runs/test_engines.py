@@ -7,13 +7,14 @@ import threading
 import time
 
 import pytest
+from jaxtyping import TypeCheckError
 
 import anonymous
 import lexrl
-from lexrl import store
-from lexrl.engine import processes
+from lexrl import memory, store
+from lexrl.engine import processes, worker
 from lexrl.errors import InputError
-from lexrl.runs import plan
+from lexrl.runs import plan, record
 
 ORDER = "min cost > max reward"
 
@@ -104,6 +105,37 @@ def test_shares_of_the_cores(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3, 4})
     assert [processes._share(i, 2) for i in range(2)] == [[0, 2, 4], [1, 3]]
     assert [processes._share(i, 7) for i in range(7)] == [[0], [1], [2], [3], [4], [0], [1]]
+
+
+def test_whoever_insists_is_believed_by_workers_too(tmp_path, monkeypatch):
+    """A worker estimates the memory of its run once more, on its own."""
+    commands, real = [], processes.subprocess.Popen
+
+    def start(command, *given, **more):
+        if "lexrl.engine.worker" not in command:
+            return real(command, *given, **more)
+        commands.append(command)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(processes.subprocess, "Popen", start)
+    for insist in (False, True):
+        with pytest.raises(KeyboardInterrupt), memory.unlimited(insist):
+            lexrl.Engine("processes").execute({tmp_path / f"run-{insist}": planned()["random"]})
+    assert [command[-1] == worker.FORCE for command in commands] == [False, True]
+
+
+def test_a_worker_that_insists(tmp_path, monkeypatch):
+    record.begin(tmp_path, planned(64)["random"])
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    assert "This would take about" in worker.work(tmp_path)
+    assert worker.work(tmp_path, force=True) == ""
+    assert store.is_finished(tmp_path)
+
+
+@pytest.mark.parametrize("runs", [None, [1], {"folder": 1}, {pathlib.Path("folder"): 3}])
+def test_only_runs_are_executed(runs):
+    with pytest.raises((InputError, TypeCheckError), match=r"The runs are|The folder of|is to be|Type-check error"):
+        lexrl.Engine().execute(runs)
 
 
 def test_what_it_cannot_do(tmp_path):

@@ -64,6 +64,31 @@ def test_those_who_insist_are_believed(monkeypatch):
     assert len(lexrl.train("random", "cart-safe", **settings, force=True)) == 1
 
 
+def test_those_who_insist_may_continue(monkeypatch, tmp_path):
+    """A run that was begun with --force is continued with it."""
+    settings = {"seeds": 1, "total_timesteps": 64, "num_log_points": 1, "eval_episodes": 1}
+    lexrl.train("random", "cart-safe", **settings, out=tmp_path / "run")
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    with pytest.raises(SystemExit):
+        cli.main(["continue", str(tmp_path / "run"), "--steps", "64"])
+    with pytest.raises(InputError, match="This would take about"):
+        lexrl.resume(tmp_path / "run")
+    cli.main(["resume", str(tmp_path / "run"), "--force"])
+    assert lexrl.load(tmp_path / "run").run.total_timesteps == 128
+    assert lexrl.resume(tmp_path / "run", steps=64, force=True).run.total_timesteps == 192
+
+
+def test_a_sweep_that_does_not_fit_trains_nothing(monkeypatch, tmp_path):
+    """It would be in the way of a smaller one in the same folder."""
+    given = {"out": tmp_path / "out", "seeds": 2, "confirm": 2, "total_timesteps": 64, "num_log_points": 1}
+    given |= {"env_kwargs": {"num_states": 4}, "eval_episodes": 1}
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "available", lambda: 1000)
+        with pytest.raises(InputError, match="This would take about"):
+            lexrl.sweep("random", "random-momdp", "max signal_1", over={"num_envs": [2, 3]}, **given)
+    assert len(lexrl.sweep("random", "random-momdp", "max signal_1", over={"num_envs": [1, 2]}, **given).rows) == 2
+
+
 @pytest.mark.parametrize(
     ("count", "shown"),
     [(10, "0.01 kB"), (1500, "1.5 kB"), (2_500_000, "2.5 MB"), (3 * 10**9, "3 GB"), (10**13, "10 TB"),

@@ -2,16 +2,18 @@
 
 import json
 import shlex
+import types
 
 import numpy as np
 import pytest
 
 import lexrl
 from lexrl import cli, store
-from lexrl.engine import sweeps, values
+from lexrl.engine import sweep_figures, sweeps, values
 from lexrl.errors import InputError
 from lexrl.order import parse
 from lexrl.report import folder as reports
+from lexrl.report.picture import drawing
 
 ORDER = "max signal_1 > max signal_2"
 SMALL = {"env_kwargs": {"num_states": 4}, "num_log_points": 2, "eval_episodes": 3}
@@ -143,6 +145,9 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     assert len(list((tmp_path / content["folder"] / "rounds" / "0-0").iterdir())) == 2
     page = reports.page(tmp_path / content["folder"])
     assert "probability of being best" in page
+    assert "<div class='pictures wide'>" in page
+    assert "<summary>2 runs, all finished</summary>" in page
+    assert page.count("1 of 2 combinations") == 2  # in the list of runs: they are no chapters of their own
     assert "lexrl train random" in page
     cli.main(words)
     assert "Confirmed by fresh seeds" in capsys.readouterr().out
@@ -150,3 +155,32 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     assert json.loads(capsys.readouterr().out)["best"] == content["best"]
     cli.main(["resume", content["folder"], "--json"])
     assert json.loads(capsys.readouterr().out)["best"] == content["best"]
+
+
+def test_links_in_the_folder_of_a_sweep_are_refused(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "rounds").symlink_to(precious)
+    with pytest.raises(InputError, match="is a link to"):
+        lexrl.sweep("random", "random-momdp", ORDER, over={"num_envs": [1]}, out=tmp_path / "out", **SMALL)
+    assert list(precious.iterdir()) == []
+
+
+def test_axes_have_numbers_that_can_be_read():
+    """The texts of figures are not markup, so that those of logarithmic axes would be."""
+    rows = tuple(
+        sweeps.Row({"rate": rate, "ent_coef": coef}, np.array([[1.0, 2.0], [2.0, 3.0]]), 0.0, "")
+        for rate in ("0.0001", "0.001", "0.01")
+        for coef in ("0", "0.01")
+    )
+    with drawing(8, 4) as figure:
+        for k, name in enumerate(("rate", "ent_coef")):
+            axes = figure.add_subplot(1, 2, k + 1)
+            sweep_figures._panel(axes, types.SimpleNamespace(rows=rows, winner=1), name, 0)
+        figure.draw_without_rendering()
+    texts = [[label.get_text() for label in axes.get_xticklabels()] for axes in figure.axes]
+    assert {"0.0001", "0.001", "0.01"} <= set(texts[0])
+    assert texts[1] == ["0", "0.01"]
+    assert all(axes.get_xlim()[1] < 0.02 and axes.get_ylim()[0] < 1.5 < axes.get_ylim()[1] for axes in figure.axes)
+    assert sweep_figures._beside(["1", "2", "1", "1"]) == [-0.02, 0.0, 0.0, 0.02]

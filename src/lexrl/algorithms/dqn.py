@@ -33,6 +33,9 @@ from lexrl.schedules import Linear, OfRun, Schedule, named
 from lexrl.types import Discrete, Metrics, Spec, Transition
 from lexrl.units import counts
 
+MAX_MEMBERS = 100
+"""Each is a network of its own in the program, whose compilation takes longer with every one."""
+
 
 class State(NamedTuple):
     """The members, the optimizer and the replay buffer."""
@@ -276,7 +279,7 @@ def _follow(settings: Any, targets: Network | None, nets: Network, num_updates: 
 def target_update_period(settings: Any) -> int:
     """Gradient steps between updates of the target networks: the setting counts environment steps."""
     per_step = settings.gradient_steps / (settings.num_envs * settings.num_steps)
-    return max(1, int(settings.target_update_interval * per_step))
+    return min(max(1, int(settings.target_update_interval * per_step)), 2**31 - 1)
 
 
 def num_gradient_steps(settings: Any, num_updates: int) -> int:
@@ -293,8 +296,8 @@ def check(settings: Any) -> None:
         num_envs=settings.num_envs,
         batch_size=settings.batch_size,
         gradient_steps=settings.gradient_steps,
-        num_members=settings.num_members,
     )
+    require_whole(1, MAX_MEMBERS, num_members=settings.num_members)
     validation.require_in_unit_interval(gamma=settings.gamma, polyak=settings.polyak)
     if settings.return_scale is not None:
         validation.require_above_zero(return_scale=settings.return_scale)

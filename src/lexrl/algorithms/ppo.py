@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from lexrl.algorithms import actor_critic, validation
 from lexrl.algorithms.actor_critic import AS_SET, Agent, Batch, Pace, Prediction
-from lexrl.errors import InputError
+from lexrl.errors import InputError, require_whole
 from lexrl.networks import Actor, Networks, minibatches, require_shuffled
 from lexrl.reprs import short_repr
 from lexrl.schedules import Constant, Schedule, as_schedule, named
@@ -152,6 +152,7 @@ def check_minibatches(num_steps: int, num_envs: int, num_minibatches: int, num_e
     validation.require_positive(
         num_steps=num_steps, num_envs=num_envs, num_minibatches=num_minibatches, num_epochs=num_epochs
     )
+    require_whole(1, **{"num_epochs x num_minibatches": num_epochs * num_minibatches})
     size = num_steps * num_envs
     require_shuffled(size)
     if size % num_minibatches:

@@ -33,14 +33,14 @@ from lexrl.tolerance import Evidence, Tolerances, as_evidence, as_tolerance
 
 Place = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")]
 """A file or folder; the help text says which by default."""
-Whole = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]
-Number = Annotated[float | None, tyro.conf.arg(metavar="FLOAT", help_behavior_hint="")]
+Whole = Annotated[int | None, tyro.conf.arg(help_behavior_hint="")]
+Number = Annotated[float | None, tyro.conf.arg(help_behavior_hint="")]
 Steps = Annotated[
     float | int,
     PrimitiveConstructorSpec(
         nargs=1,
         metavar="STEPS",
-        instance_from_str=lambda words: float(words[0]),
+        instance_from_str=lambda words: _number(words[0]),
         is_instance=lambda value: isinstance(value, float | int),
         str_from_instance=lambda value: [f"{value:,.0f}"],
     ),
@@ -222,7 +222,11 @@ def registry() -> ConstructorRegistry:
         float | OfRun: (as_length, "NUMBER"),
         Optional[Evidence]: (as_evidence, "STANDARD-ERRORS"),  # noqa: UP045
         Optional[Guard]: (as_guard, "STANDARD-ERRORS"),  # noqa: UP045
-        tuple[float, ...] | float: (float, "NUMBER [..]"),
+        tuple[float, ...] | float: (_number, "NUMBER [..]"),
+        int: (_whole, "INT"),
+        Optional[int]: (_whole, "INT"),  # noqa: UP045
+        float: (_number, "FLOAT"),
+        Optional[float]: (_number, "FLOAT"),  # noqa: UP045
         tuple[Limit, ...]: (str, "LIMIT [..]"),
         tuple[ChanceConstraint, ...]: (str, "CHANCE-CONSTRAINT [..]"),
         Box: (as_box, "BOX"),
@@ -257,10 +261,23 @@ def _as_tuple(given: Any) -> tuple[Any, ...]:
 
 def _seeds(words: list[str]) -> int | tuple[int, ...]:
     each = [part for word in words for part in word.split(",") if part]
-    if not each or not all(re.fullmatch(r"-?\d{1,30}", part) for part in each):
+    if not each or not all(re.fullmatch(r"-?[0-9]{1,30}", part) for part in each):
         raise ValueError(f"{' '.join(words)!r} are not whole numbers; say how many seeds, or which, as in 3 7 11")
     which = tuple(map(int, each))
     return which if len(words) > 1 or "," in words[0] else which[0]
+
+
+def _whole(word: str) -> int:
+    if re.fullmatch(r"[-+]?[0-9_]{1,4000}", word) is None:
+        raise ValueError(f"{word!r} is not a whole number")
+    return int(word)
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"{word!r} is not a number") from None
 
 
 def _one_or_each(given: tuple[Any, ...]) -> Any:

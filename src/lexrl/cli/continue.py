@@ -6,6 +6,7 @@ import shlex
 
 import tyro
 
+from lexrl import memory
 from lexrl.cli.arguments import Steps, parse
 from lexrl.cli.console import console
 from lexrl.cli.execution import follow
@@ -20,6 +21,8 @@ class Continue:
     """The run's folder."""
     steps: Steps
     """Number of additional environment steps per seed."""
+    force: bool = False
+    """Train although it does not seem to fit into memory."""
     json: bool = False
     """Print the outcome as JSON, and nothing else."""
 
@@ -27,8 +30,9 @@ class Continue:
 def main(argv: list[str]) -> None:
     """Extend a run, then execute it."""
     args = parse(Continue, argv, "lexrl continue")
-    run = continuing.extend(args.run, args.steps, command=shlex.join(["lexrl", "continue", *argv]))
-    if not args.json:
-        for sentence in continuing.sentences(run):
-            console.print(sentence, markup=False)
-    follow(run, args.run, args.json)
+    with memory.unlimited(args.force):
+        run = continuing.extend(args.run, args.steps, command=shlex.join(["lexrl", "continue", *argv]))
+        if not args.json:
+            for sentence in continuing.sentences(run):
+                console.print(sentence, markup=False)
+        follow(run, args.run, args.json)

@@ -71,8 +71,8 @@ def follow(run: Run, folder: pathlib.Path, as_json: bool = False) -> None:
         if not store.is_full(error):
             raise
         complain(
-            f"The disk is full: {error.filename} could not be written. The last checkpoint is intact; free some space "
-            f"and continue with: lexrl resume {folder}",
+            f"The disk is full: {error.filename} could not be written. What was written before is intact; free some "
+            f"space and continue with: lexrl resume {folder}",
             1,
         )
     if not result.summary:

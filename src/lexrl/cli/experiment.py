@@ -6,14 +6,16 @@ import shlex
 import time
 from collections.abc import Sequence
 
+from rich.console import Console
 from rich.table import Table
 
 from lexrl import catalog
 from lexrl.cli import arguments
 from lexrl.cli.arguments import Address, EngineKind, Place, Whole, parse
-from lexrl.cli.console import complain, console
+from lexrl.cli.console import complain, console, error_console, print_json
 from lexrl.cli.execution import interruptible, next_commands, stopping
 from lexrl.engine import Engine
+from lexrl.errors import InputError, as_path
 from lexrl.experiments import Size, perform, perform_on, plan, schedule, speeds, write
 from lexrl.experiments.schedule import Job
 
@@ -36,6 +38,8 @@ class Experiment:
     """Address of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     dry_run: bool = False
     """Only show what would be run, and how long it would take."""
+    json: bool = False
+    """Print where the results are and what failed as JSON, and nothing else; progress goes to the standard error."""
 
 
 def main(argv: list[str]) -> None:
@@ -49,23 +53,34 @@ def main(argv: list[str]) -> None:
         catalog.find(catalog.EXPERIMENTS, name, "experiment")
     names = list(catalog.EXPERIMENTS) if name == "all" else [name]
     engine = Engine(command.engine, command.workers, command.address)
-    root = command.out or pathlib.Path("experiments") / command.size
+    root = as_path(command.out or pathlib.Path("experiments") / command.size)
+    if root.exists() and not root.is_dir():
+        raise InputError(f"{str(root)!r} is a file; give a folder for runs and results.")
     every = plan(names, command.size, command.only)
     todo = [job for job in every if not schedule.is_finished(root, job)]
-    _show_plan(f"{', '.join(names)}: {len(every)} runs in {root}", every, todo)
+    shown = error_console if command.json else console
+    _show_plan(f"{', '.join(names)}: {len(every)} runs in {root}", every, todo, shown)
+    about = {"folder": str(root), "runs": [job.name for job in every], "left": [job.name for job in todo]}
     if command.dry_run:
+        if command.json:
+            print_json(about)
         return
-    why = _run_on(engine, todo, root) if engine.kind != "here" else _run(todo, root)
+    why = _run_on(engine, todo, root, shown) if engine.kind != "here" else _run(todo, root, shown)
     asked = {job.name for job in every}
-    for name in names:
-        if asked.isdisjoint(job.name for job in plan([name], command.size)):
-            continue  # none of its runs were asked for
-        folder = write(name, command.size, root, why)
+    written = {
+        name: str(write(name, command.size, root, why))
+        for name in names
+        if not asked.isdisjoint(job.name for job in plan([name], command.size))  # else none of its runs were asked for
+    }
+    if command.json:
+        print_json(about | {"left": list(why), "failed": why, "results": written})
+        return
+    for name, folder in written.items():
         console.print(f"{name}: written to [bold]{folder}[/bold].")
     next_commands((f"lexrl report {root}", "everything on one page"))
 
 
-def _show_plan(title: str, every: Sequence[Job], todo: Sequence[Job]) -> None:
+def _show_plan(title: str, every: Sequence[Job], todo: Sequence[Job], shown: Console) -> None:
     table = Table(box=None, title=title, title_justify="left")
     for column in ("run", "seeds", "steps", "about"):
         table.add_column(column, justify="left" if column == "run" else "right")
@@ -74,13 +89,13 @@ def _show_plan(title: str, every: Sequence[Job], todo: Sequence[Job]) -> None:
         seconds = speeds.estimate(job)
         about = "finished" if job.name not in waiting else "unknown" if seconds is None else _time(seconds)
         table.add_row(job.name, str(job.seeds), f"{job.total_timesteps:,}", about)
-    console.print(table)
+    shown.print(table)
     seconds, unknown = speeds.total(todo)
     also = f", plus {unknown} runs that were never timed" if unknown else ""
-    console.print(f"About {_time(seconds)} for the {len(todo)} runs that are left{also}.")
+    shown.print(f"About {_time(seconds)} for the {len(todo)} runs that are left{also}.")
 
 
-def _run(todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
+def _run(todo: Sequence[Job], root: pathlib.Path, shown: Console) -> dict[str, str]:
     """Run what is left; returns what could not be run, and why."""
     why: dict[str, str] = {}
     number, begun = 1, time.monotonic()
@@ -89,7 +104,7 @@ def _run(todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
             if event.over:
                 seconds = time.monotonic() - begun
                 said = f"{_time(seconds)}" if event.result is not None else event.why
-                console.print(f"{number}/{len(todo)} {event.job.name}: {said}", markup=False)
+                shown.print(f"{number}/{len(todo)} {event.job.name}: {said}", markup=False)
                 number, begun = number + 1, time.monotonic()
             if event.result is None:
                 why[event.job.name] = event.why
@@ -101,10 +116,10 @@ def _run(todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
     return why
 
 
-def _run_on(engine: Engine, todo: Sequence[Job], root: pathlib.Path) -> dict[str, str]:
+def _run_on(engine: Engine, todo: Sequence[Job], root: pathlib.Path, shown: Console) -> dict[str, str]:
     """The same on an engine."""
     with interruptible("the same command, or lexrl resume " + shlex.quote(str(root))):
-        return perform_on(engine, todo, root, console)
+        return perform_on(engine, todo, root, shown)
 
 
 def _time(seconds: float) -> str:

@@ -6,7 +6,7 @@ import pathlib
 import tyro
 
 from lexrl.cli.arguments import Place, parse
-from lexrl.cli.console import console
+from lexrl.cli.console import console, print_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,6 +17,8 @@ class Report:
     """A folder with runs in it, or that of one run."""
     out: Place = None
     """The file; by default report.html in the folder."""
+    json: bool = False
+    """Print the file and what was left out as JSON, and nothing else."""
 
 
 def main(argv: list[str]) -> None:
@@ -25,5 +27,8 @@ def main(argv: list[str]) -> None:
 
     args = parse(Report, argv, "lexrl report")
     path = args.out or args.folder / "report.html"
-    folder.write(args.folder, path)
+    left_out = folder.write(args.folder, path)
+    if args.json:
+        print_json({"file": str(path), "left_out": left_out})
+        return
     console.print(f"The page is [bold]{path}[/bold]: open it in a browser.")

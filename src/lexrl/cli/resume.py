@@ -6,7 +6,7 @@ import shlex
 
 import tyro
 
-from lexrl import store
+from lexrl import memory, store
 from lexrl.cli import sweep
 from lexrl.cli.arguments import Address, EngineKind, Whole, parse
 from lexrl.cli.console import console, error_console, print_json
@@ -29,6 +29,8 @@ class Resume:
     """Number of runs at once; by default one per core."""
     address: Address = None
     """Address of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
+    force: bool = False
+    """Continue although it does not seem to fit into memory."""
     json: bool = False
     """Print the outcome as JSON, and nothing else; progress goes to the standard error."""
 
@@ -36,6 +38,11 @@ class Resume:
 def main(argv: list[str]) -> None:
     """Continue what a folder has, to its end."""
     args = parse(Resume, argv, "lexrl resume")
+    with memory.unlimited(args.force):
+        _resume(args)
+
+
+def _resume(args: Resume) -> None:
     folder, engine = args.run, Engine(args.engine, args.workers, args.address)
     if (folder / sweeps.FILE).is_file():
         sweep.main([*_sweep_words(folder), *_engine_words(args), "--out", str(folder)])
@@ -63,13 +70,13 @@ def _sweep_words(folder: pathlib.Path) -> list[str]:
         raise InputError(
             f"The sweep in {str(folder)!r} was started from Python; call lexrl.sweep again with the same folder."
         )
-    return sweep_files.without(words[2:], ("out", "engine", "workers", "address", "json"))
+    return sweep_files.without(words[2:], ("out", "engine", "workers", "address", "json", "force"))
 
 
 def _engine_words(args: Resume) -> list[str]:
     given = {"engine": args.engine, "workers": args.workers, "address": args.address}
     flags = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
-    return flags + (["--json"] if args.json else [])
+    return flags + (["--json"] if args.json else []) + (["--force"] if args.force else [])
 
 
 def _resume_all(folder: pathlib.Path, inside: list[pathlib.Path], engine: Engine, as_json: bool) -> None:

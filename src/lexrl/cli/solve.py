@@ -11,7 +11,7 @@ import tyro
 from rich.table import Table
 
 import lexrl
-from lexrl import catalog, exact, store
+from lexrl import catalog, exact, locks, memory, store
 from lexrl.cli import arguments
 from lexrl.cli.arguments import Number, parse
 from lexrl.cli.arguments import Order as OrderText
@@ -47,6 +47,8 @@ class Solve(Generic[EnvSettings]):
     """Seconds after which the policy found so far is shown, with what is open; by default none."""
     out: pathlib.Path = pathlib.Path("runs/solve")
     """Folder for figures and numbers; a number is added to a name in use."""
+    force: bool = False
+    """Solve although it does not seem to fit into memory."""
     json: bool = False
     """Print what solution.json has, and nothing else."""
 
@@ -80,6 +82,11 @@ def main(argv: list[str]) -> None:
     env_type, env_default = arguments.env_type(name, {})
     kind = tyro.conf.OmitArgPrefixes[Solve[env_type]]
     args: Any = parse(kind, rest, f"lexrl solve {name}", str(Solve.__doc__), Solve(env_default))
+    with memory.unlimited(args.force):
+        _solve(name, args, shlex.join(["lexrl", "solve", *argv]))
+
+
+def _solve(name: str, args: Any, command: str) -> None:
     finite = find_model(name, settings_of(args.env), args.gamma)
     order = as_order(args.order or None, finite.process.signals)
     tolerance = args.tolerance or ("policy" if order.limited else "action")
@@ -93,7 +100,8 @@ def main(argv: list[str]) -> None:
         late = args.time_limit is not None and time.monotonic() - start >= args.time_limit
         solved = Solved(finite, solution, tolerance, () if late else _curve(finite.process, order))
     folder = store.new_folder(args.out)
-    _write(folder, solved, args.gamma, shlex.join(["lexrl", "solve", *argv]))
+    with locks.hold(folder):
+        _write(folder, solved, args.gamma, command)
     if args.json:
         print_json({"folder": str(folder)} | store.read_json(folder / "solution.json"))
         return

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import tyro
 from rich.table import Table
 
+from lexrl import memory
 from lexrl.cli import arguments
 from lexrl.cli.arguments import Address, EngineKind, Order, Place, Steps, Whole, parse
 from lexrl.cli.console import console, error_console, print_json
@@ -61,6 +62,8 @@ class Sweep(Generic[AlgorithmSettings, EnvSettings]):
     """Address of a Ray cluster, as in auto or 10.0.0.1:6379; by default a local one is started."""
     out: Place = None
     """Folder of the sweep, by default runs/sweep-ALGORITHM-ENV; the same command continues a sweep that was stopped."""
+    force: bool = False
+    """Train although it does not seem to fit into memory."""
     json: bool = False
     """Print the outcome as JSON, and nothing else."""
 
@@ -81,7 +84,7 @@ def main(argv: list[str]) -> None:
     name = f"sweep-{target.name}-{target.env_id.replace('/', '-').replace(':', '-')}"
     over, seeds = _over(args.over, args.seeds)
     folder = args.out or pathlib.Path("runs") / name
-    with interruptible(f"lexrl resume {shlex.quote(str(folder))}"):
+    with memory.unlimited(args.force), interruptible(f"lexrl resume {shlex.quote(str(folder))}"):
         found = sweep(
             args.algorithm, target.env_id, args.order or None, over=over, out=folder,
             search=args.search, trials=args.trials, rounds=args.rounds, seeds=seeds, confirm=args.confirm,

@@ -7,14 +7,14 @@ from typing import Any, Generic, Literal, TypeVar
 
 import tyro
 
-from lexrl import memory, store
+from lexrl import memory
 from lexrl.cli import arguments
 from lexrl.cli.arguments import Address, EngineKind, Order, Place, Seeds, Steps, Target, parse
 from lexrl.cli.console import console
 from lexrl.cli.execution import follow_on
 from lexrl.engine import Engine
 from lexrl.envs.factory import settings_of
-from lexrl.runs import footprint, logs
+from lexrl.runs import footprint, logs, record
 from lexrl.runs.run import NUM_SEEDS, TOTAL_TIMESTEPS, VERIFY_EPISODES, Run, Settings, make_run
 from lexrl.types import Describable
 
@@ -74,7 +74,7 @@ def main(argv: list[str]) -> None:
             logs.require(run.log)
         if isinstance(run.env, Describable) and not args.json:
             console.print(f"{run.env_title}: {run.env.description}", markup=False)
-        follow_on(engine, run, store.new_folder(args.out or default_folder(run)), args.json)
+        follow_on(engine, run, record.new_folder(run, args.out or default_folder(run)), args.json)
 
 
 def plan(target: Target, args: Any, command: str) -> Run:

@@ -5,9 +5,11 @@ import pathlib
 import sys
 
 import tyro
+from rich.console import Console
 
+from lexrl import locks
 from lexrl.cli.arguments import parse
-from lexrl.cli.console import console, show_verdict, watching_verification
+from lexrl.cli.console import console, error_console, print_json, show_verdict, watching_verification
 from lexrl.errors import InputError
 from lexrl.loops.evaluation import check_episodes
 from lexrl.runs import execute, load, progress, record
@@ -16,6 +18,7 @@ from lexrl.runs.references import Reference, retrained_references
 from lexrl.runs.result import Result
 from lexrl.runs.run import Run
 from lexrl.runs.verification import Limits, verify_result
+from lexrl.verdict import Verdict
 
 EXIT_CODES = {"kept": 0, "violated": 1, "undecided": 3}
 
@@ -30,6 +33,8 @@ class Verify:
     """Maximum number of episodes per policy."""
     seconds: float = float("inf")
     """Time limit in seconds; a batch of episodes that has started is finished."""
+    json: bool = False
+    """Print the verdict as JSON, and nothing else."""
     retrain: bool = False
     """Also train policies for the first objectives alone, as long as the run was trained, and compare with them; not
     where the exact optimum is known."""
@@ -39,20 +44,32 @@ def main(argv: list[str]) -> None:
     """Verify, print the verdict, and write it into the summary of the run."""
     args = parse(Verify, argv, "lexrl verify")
     check_episodes(args.episodes)
+    if not args.seconds > 0:
+        raise InputError(f"seconds is {args.seconds:g}; a verification needs some.")
     result = load(args.run)
-    retrain = (lambda: _retrain(result)) if args.retrain else None
-    with watching_verification() as watch:
-        verdict = verify_result(result, Limits(args.episodes, args.seconds), retrain, watch)
-    if verdict is None:
-        raise InputError(f"{args.run} has one objective, '{result.run.order}': there is no priority to keep.")
-    show_verdict(verdict)
-    record.with_verdict(result, verdict, args.run)
+    with locks.hold(args.run):
+        verdict = _verify(result, args)
+        record.with_verdict(result, verdict, args.run)
+    if args.json:
+        print_json({"folder": str(args.run)} | verdict.as_json())
+    else:
+        show_verdict(verdict)
     sys.exit(EXIT_CODES[verdict.status])
 
 
-def _retrain(result: Result) -> list[Reference]:
+def _verify(result: Result, args: Verify) -> Verdict:
+    shown = error_console if args.json else console
+    retrain = (lambda: _retrain(result, shown)) if args.retrain else None
+    with watching_verification(shown) as watch:
+        verdict = verify_result(result, Limits(args.episodes, args.seconds), retrain, watch)
+    if verdict is None:
+        raise InputError(f"{args.run} has one objective, '{result.run.order}': there is no priority to keep.")
+    return verdict
+
+
+def _retrain(result: Result, shown: Console) -> list[Reference]:
     def train(run: Run) -> Result:
-        console.print(f"Training a reference: {run}", markup=False)
-        return last(execute(run, None, [progress.observer(console)]))
+        shown.print(f"Training a reference: {run}", markup=False)
+        return last(execute(run, None, [progress.observer(shown)]))
 
     return retrained_references(result, train)

@@ -6,7 +6,7 @@ import pathlib
 import tyro
 
 from lexrl.cli.arguments import Number, Place, Whole, parse
-from lexrl.cli.console import console
+from lexrl.cli.console import console, print_json
 from lexrl.runs import load
 
 
@@ -24,6 +24,8 @@ class Video:
     """The file; by default episode.gif in the run's folder."""
     fps: Number = None
     """Frames per second; by default the environment's own."""
+    json: bool = False
+    """Print the file and the returns of the episode as JSON, and nothing else."""
 
 
 def main(argv: list[str]) -> None:
@@ -34,6 +36,11 @@ def main(argv: list[str]) -> None:
     path = args.out or args.run / "episode.gif"
     episode = result.video(path, seed, args.episode, args.fps)
     names = result.run.order.names
+    if args.json:
+        returns = dict(zip(names, map(float, episode.returns), strict=True))
+        content = {"seed": seed, "episode": args.episode, "steps": len(episode.frames) - 1, "returns": returns}
+        print_json({"file": str(path)} | content)
+        return
     returns = ", ".join(f"{name} {value:.4g}" for name, value in zip(names, episode.returns, strict=True))
     console.print(f"Seed {seed}, episode {args.episode}: {len(episode.frames) - 1} steps, {returns}.")
     console.print(f"The video is [bold]{path}[/bold].")

@@ -3,7 +3,9 @@
 import contextlib
 import dataclasses
 import pathlib
+import reprlib
 from collections.abc import Callable, Generator, Mapping
+from typing import Any
 
 from rich.console import Console
 
@@ -59,6 +61,7 @@ class Engine:
 
         `observe` is called with what happens to the runs. A table of them all is shown on the console, if there is one.
         """
+        _require_runs(runs)
         waiting = [folder for folder, run in runs.items() if not _is_done(folder, run)]
         found = {folder: Outcome(folder, "finished") for folder in runs if folder not in waiting}
         for outcome in found.values():
@@ -92,6 +95,17 @@ class Engine:
             yield from ray.perform(ready, self.workers, self.address)
         else:
             yield from processes.perform(ready, min(self.workers or num_cores(), max(1, len(ready))))
+
+
+def _require_runs(runs: Any) -> None:
+    """Refuse what is not a plan of runs."""
+    if not isinstance(runs, Mapping):
+        raise InputError(f"The runs are {reprlib.repr(runs)}; give them by folder, as in {{path: lexrl.plan(...)}}.")
+    for folder, run in runs.items():
+        if not isinstance(folder, pathlib.Path):
+            raise InputError(f"The folder of a run is {folder!r}; give a pathlib.Path.")
+        if not isinstance(run, Run):
+            raise InputError(f"In {str(folder)!r} there is to be {reprlib.repr(run)}; give a run that is planned.")
 
 
 def _tell(observe: Callable[[Outcome], object] | None, outcome: Outcome) -> None:

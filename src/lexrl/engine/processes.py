@@ -16,7 +16,7 @@ from typing import NamedTuple
 from lexrl import locks, memory
 from lexrl.backend import num_cores
 from lexrl.engine.outcomes import Deaths, Outcome, ended
-from lexrl.engine.worker import IN_USE
+from lexrl.engine.worker import FORCE, IN_USE
 
 WAIT, STOP = 0.05, 60.0
 """Seconds between two looks at the workers, and until one that was asked to stop is killed."""
@@ -67,6 +67,7 @@ def _has_room() -> bool:
 def _start(folder: pathlib.Path, place: int, workers: int) -> Worker:
     cores = ",".join(map(str, _share(place, workers)))
     command = [sys.executable, "-m", "lexrl.engine.worker", str(folder), cores, str(os.getpid())]
+    command += [FORCE] if memory.is_unlimited() else []
     with (folder / "worker.log").open("ab") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     return Worker(process, folder, place)

@@ -16,13 +16,15 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lexrl import backend, locks, store
+from lexrl import backend, locks, memory, store
 from lexrl.engine import worker
 from lexrl.engine.outcomes import FAILURE, Deaths, Outcome, ended
 from lexrl.errors import InputError
 
 WAIT, STOP = 1.0, 60.0
 """Seconds between two looks at the tasks, and until those that were asked to stop are left alone."""
+ANSWER = 10.0
+"""Seconds that a cluster has to answer."""
 MAX_CALLS = 20
 """Runs of one worker process, which keeps JAX and what was compiled; it is then replaced, with all its memory."""
 STORE = 100_000_000
@@ -63,7 +65,7 @@ class _Tasks:
         while self.waiting and len(self.busy) < self.size:
             folder = self.waiting.popleft()
             attempt = locks.new_attempt(folder)
-            self.busy[self.task.remote(str(folder), attempt, self.cores)] = folder, attempt
+            self.busy[self.task.remote(str(folder), attempt, self.cores, memory.is_unlimited())] = folder, attempt
             yield Outcome(self.given[folder], "started")
 
     def look(self) -> Iterator[Outcome]:
@@ -84,7 +86,7 @@ class _Tasks:
             locks.end_attempt(folder, attempt)
 
 
-def _task(name: str, attempt: int, cores: int) -> str:
+def _task(name: str, attempt: int, cores: int, force: bool) -> str:
     """What a Ray worker does; why the run failed, or an empty text."""
     folder = pathlib.Path(name)
     if not store.is_run(folder):
@@ -92,7 +94,7 @@ def _task(name: str, attempt: int, cores: int) -> str:
     os.environ.setdefault("MPLCONFIGDIR", str(backend.cache_folder() / "matplotlib"))
     backend.configure(num_devices=cores)
     try:
-        return worker.work(folder, attempt)
+        return worker.work(folder, attempt, force)
     except locks.InUse as error:
         return str(error)
 
@@ -132,6 +134,7 @@ def _connected(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    _require_answer(address)
     local = {"num_cpus": backend.num_cores(), "include_dashboard": False, "object_store_memory": STORE}
     try:
         ray.init(
@@ -142,11 +145,36 @@ def _connected(address: str | None) -> Iterator[Any]:
         where = f"the Ray cluster at {address!r}" if address else "a local Ray cluster"
         raise InputError(f"It was not possible to connect to {where} ({_first_line(error)}).") from None
     try:
-        yield ray
+        with _quiet():
+            yield ray
     except (ConnectionError, ray.exceptions.RaySystemError) as error:
         raise InputError(f"The Ray cluster was lost ({_first_line(error)}); the same command continues.") from None
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Ray prints what became of workers to the standard output, between results, although it was asked not to."""
+    inner: Any = importlib.import_module("ray._private.worker")
+    before = inner.print_to_stdstream
+    inner.print_to_stdstream = lambda *_, **__: None
+    try:
+        yield
+    finally:
+        inner.print_to_stdstream = before
+
+
+def _require_answer(address: str | None) -> None:
+    """Raise an error if there is no answer from HOST:PORT: Ray itself would try for minutes."""
+    host, _, port = (address or "").rpartition(":")
+    if not host or not port.isdecimal() or "/" in host:
+        return  # no such address: Ray knows what is meant, as by `auto`
+    try:
+        socket.create_connection((host, int(port)), timeout=ANSWER).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or _first_line(error)
+        raise InputError(f"There is no answer from a Ray cluster at {address!r} ({why}).") from None
 
 
 def _first_line(error: Exception) -> str:

@@ -10,6 +10,9 @@ from lexrl.engine.sweeps import Sweep
 from lexrl.report import stats
 from lexrl.report.picture import Picture, drawing, finish, open_box
 
+MAX_TICKS = 5
+"""With more values than so many, ticks are where matplotlib puts them."""
+
 
 def small_multiples(found: Sweep) -> Picture:
     """A panel for each setting and objective: the returns of all combinations, by the value of that setting."""
@@ -25,29 +28,46 @@ def small_multiples(found: Sweep) -> Picture:
         return finish(figure)
 
 
-def _panel(axes: Any, found: Sweep, name: str, i: int) -> None:
+def _panel(axes: Any, found: Any, name: str, i: int) -> None:
+    from matplotlib import ticker  # takes its time to import
+
     open_box(axes)
     given = [str(row.settings[name]) for row in found.rows]
     places, ticks, log = _places(given)
-    for position, row in enumerate(found.rows):
+    first, last = min(places), max(places)
+    for position, (row, aside) in enumerate(zip(found.rows, _beside(given), strict=True)):
+        place = places[position] * (last / first) ** aside if log else places[position] + aside * ((last - first) or 1)
         middle, low, high = stats.mean(row.returns[:, i])
         color, above = (RED, 3) if position == found.winner else (BLUE, 2)
         axes.errorbar(
-            [places[position]], [middle], [[middle - low], [high - middle]], fmt="o", ms=4, color=color, zorder=above,
+            [place], [middle], [[middle - low], [high - middle]], fmt="o", ms=4, color=color, zorder=above,
             alpha=1 if position == found.winner else 0.5,
         )  # fmt: skip
     if log:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
     if ticks:
-        axes.set_xticks(range(len(ticks)), ticks)
+        axes.set_xticks([place for place, _ in ticks], [text for _, text in ticks])
 
 
-def _places(given: Sequence[str]) -> tuple[list[float], list[str], bool]:
-    """Where values are drawn; their names if they are no numbers; and whether on a logarithmic scale."""
+def _beside(given: Sequence[str]) -> list[float]:
+    """How far aside each is drawn, as a share of the axis, so that those of the same value do not hide each other."""
+    number = {value: iter(range(given.count(value))) for value in given}
+    return [
+        (next(number[value]) - (given.count(value) - 1) / 2) * min(0.02, 0.15 / given.count(value)) for value in given
+    ]
+
+
+def _places(given: Sequence[str]) -> tuple[list[float], list[tuple[float, str]], bool]:
+    """Where values are drawn; ticks for a few of them, or for names; and whether on a logarithmic scale."""
+    names = list(dict.fromkeys(given))
     try:
         numbers = [float(value) for value in given]
     except ValueError:
-        names = list(dict.fromkeys(given))
-        return [float(names.index(value)) for value in given], names, False
+        return [float(names.index(value)) for value in given], [(float(k), one) for k, one in enumerate(names)], False
     spread = np.array(numbers)
-    return numbers, [], bool((spread > 0).all() and spread.max() / spread.min() > 30)
+    if (spread > 0).all() and spread.max() / spread.min() > 30:
+        return numbers, [], True
+    few = sorted((float(name), name) for name in names) if len(names) <= MAX_TICKS else []
+    gap = np.diff([place for place, _ in few]).min(initial=np.inf)
+    return numbers, few if gap > np.ptp(spread) / 10 else [], False

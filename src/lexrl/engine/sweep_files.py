@@ -8,18 +8,32 @@ from typing import Any
 import lexrl
 from lexrl import store
 from lexrl.engine import slack_curve, sweep_figures
+from lexrl.engine.outcomes import FAILURE
 from lexrl.engine.slack_curve import Point
-from lexrl.engine.sweeps import FILE, TABLE, Row, Sweep
+from lexrl.engine.sweeps import FILE, ROUNDS, TABLE, Row, Sweep
 from lexrl.report import page, stats
 from lexrl.report.experiment import FILE as CHAPTER
 from lexrl.report.experiment import FORMAT
-from lexrl.report.run_folder import Direction
+from lexrl.report.run_folder import Direction, below
 from lexrl.report.sections.images import Image, Images
 from lexrl.report.sections.table import Cell, Table, number
 from lexrl.report.sections.text import Text
 
 CURVE = "learned-slack.csv"
-ELSEWHERE = ("over", "seeds", "confirm", "search", "trials", "rounds", "engine", "workers", "address", "out", "json")
+ELSEWHERE = (
+    "over",
+    "seeds",
+    "confirm",
+    "search",
+    "trials",
+    "rounds",
+    "engine",
+    "workers",
+    "address",
+    "out",
+    "json",
+    "force",
+)
 """Flags of `lexrl sweep` that `lexrl train` does not take, or means otherwise."""
 
 
@@ -105,10 +119,25 @@ def _chapter(found: Sweep, content: dict[str, Any], curve: list[Point]) -> dict[
     )
     sections = [Text("The best settings", words), _figures(found, curve), _table(found)]
     return {
-        "format": FORMAT, "experiment": "sweep", "title": f"Sweep: {content['title']}", "runs": [],
+        "format": FORMAT, "experiment": "sweep", "title": f"Sweep: {content['title']}", "runs": _runs(found.folder),
         "question": "Which settings are best, in the order of the objectives?", "command": content["command"],
         "versions": {"lexrl": lexrl.__version__}, "sections": [page.write(one, found.folder) for one in sections],
     }  # fmt: skip
+
+
+def _runs(folder: pathlib.Path) -> list[dict[str, Any]]:
+    """The runs of the search. The page shows them as rows of this chapter, not one by one: each has many settings."""
+    rows = []
+    for place in below(folder / ROUNDS):
+        about, failure = store.read_run(place), place / FAILURE
+        finished = store.is_finished(place)
+        why = "" if finished or not failure.is_file() else str(store.read_json(failure).get("why", ""))
+        rows.append({
+            "folder": place.relative_to(folder).as_posix(), "label": about["label"], "seeds": len(about["seeds"]),
+            "total_timesteps": about["total_timesteps"], "state": "finished" if finished else "failed", "why": why,
+            **({"seconds": store.read_json(place / store.SUMMARY).get("seconds")} if finished else {}),
+        })  # fmt: skip
+    return rows
 
 
 def _table(found: Sweep) -> Table:
@@ -139,7 +168,7 @@ def _figures(found: Sweep, curve: list[Point]) -> Images:
         label = f"What {names[0]} gives up and {names[1]} gains by the tolerance."
         drawn = slack_curve.draw(curve, names, "The learned slack curve")
         shown.append(Image(pathlib.Path("learned-slack.png"), label, label, drawn.png))
-    return Images("What the settings do", "Means of the seeds with 95 % intervals.", tuple(shown))
+    return Images("What the settings do", "Means of the seeds with 95 % intervals.", tuple(shown), wide=True)
 
 
 def _interval(row: Row, i: int) -> Cell:

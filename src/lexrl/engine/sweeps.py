@@ -28,7 +28,8 @@ from lexrl.order import Order
 from lexrl.report import ranking
 from lexrl.report.run_folder import RunFolder
 from lexrl.report.run_folder import read as read_folder
-from lexrl.runs.run import Run, fit, plan
+from lexrl.runs import footprint
+from lexrl.runs.run import Run, fit, plan, require_algorithm
 
 FILE, TABLE, ROUNDS, CONFIRMATION = "sweep.json", "sweep.csv", "rounds", "confirmation"
 RESAMPLES = 4_000
@@ -145,7 +146,9 @@ def _confirmed(rows: tuple[Row, ...], looking: "_Looking", confirm: int) -> Swee
 
 
 def _begin(folder: pathlib.Path, about: dict[str, Any], command: str) -> None:
-    """Write what is varied; an error if the folder has another sweep."""
+    """Write what is varied; an error if the folder has another sweep, or links that lead out of it."""
+    if folder.is_dir():
+        store.require_plain(folder)
     if (folder / FILE).is_file():
         found = store.read_json(folder / FILE)
         if {key: found.get(key) for key in about} == about:
@@ -180,8 +183,9 @@ class _Looking:
     """Of each round."""
 
     def fitted(self, settings: Mapping[str, Any], steps: int) -> Any:
-        one: Any = self.base.algorithm
-        return fit(values.changed(one, settings), self.base.order, steps)
+        one = values.changed(self.base.algorithm, settings)
+        require_algorithm(one)
+        return fit(one, self.base.order, steps)
 
     def all_rows(self, proposals: searches.Search) -> tuple[Row, ...]:
         """Every combination that is tried, with its probability of being the best."""
@@ -245,6 +249,9 @@ class _Looking:
                 total_timesteps=steps,
                 label=f"{self.base.title}: {len(group)} of {len(each)} combinations",
             )
+        if self.engine.kind != "ray":  # other machines may have more memory
+            for run in runs.values():
+                footprint.require(run)
         found = {}
         for outcome in self.engine.execute(runs, console=self.console):
             parts = self._read(outcome.folder, outcome.why, members[outcome.folder])

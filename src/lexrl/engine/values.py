@@ -9,6 +9,7 @@ hidden_sizes=32x32,64x64            layers are joined by x
 import dataclasses
 import itertools
 import math
+import numbers
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -51,6 +52,8 @@ def require(over: Over) -> None:
         raise InputError("A sweep needs something to vary, as in over={'learning_rate': [1e-4, 1e-3]}.")
     for name, given in over.items():
         if isinstance(given, Range):
+            if not all(isinstance(end, numbers.Real) for end in given[:2]):
+                raise InputError(f"The range of {name!r} is from {given.low!r} to {given.high!r}; give numbers.")
             if not (given.low < given.high and math.isfinite(given.high - given.low)) or (given.log and given.low <= 0):
                 raise InputError(f"The range of {name!r} is {given}; it must rise, above 0 on a logarithmic scale.")
         elif isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) == 0:

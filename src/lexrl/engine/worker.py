@@ -1,4 +1,4 @@
-"""A worker resumes the run in a folder; `python -m lexrl.engine.worker FOLDER CORES` is one on some of the cores.
+"""A worker resumes the run in a folder; `python -m lexrl.engine.worker FOLDER CORES PARENT` is one on its own cores.
 
 It leaves a finished run, or a file that says why it failed. Any other end is a death: killed, or out of memory.
 """
@@ -14,17 +14,19 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+FORCE = "--force"
 STOPPED, IN_USE = 130, 3
 """The codes of a worker that was asked to stop, and left a checkpoint; and of one that found another in its folder."""
 
 
-def work(folder: pathlib.Path, attempt: int = 0) -> str:
-    """Resume the run in a folder; why it failed, or an empty text."""
+def work(folder: pathlib.Path, attempt: int = 0, force: bool = False) -> str:
+    """Resume the run in a folder, with `force` although it does not seem to fit into memory; why it failed, or an empty
+    text."""
     from lexrl import locks
     from lexrl.runs import resume
 
     with locks.as_attempt(attempt):
-        return recorded(folder, lambda: resume(folder, progress=False))
+        return recorded(folder, lambda: resume(folder, progress=False, force=force))
 
 
 def recorded(folder: pathlib.Path, execute: Callable[[], object]) -> str:
@@ -50,7 +52,7 @@ def recorded(folder: pathlib.Path, execute: Callable[[], object]) -> str:
     return why
 
 
-def main(folder: pathlib.Path, cores: list[int]) -> int:
+def main(folder: pathlib.Path, cores: list[int], force: bool) -> int:
     """Resume the run on some of the cores; the code to exit with."""
     if sys.platform == "linux":
         os.sched_setaffinity(0, cores)
@@ -58,7 +60,7 @@ def main(folder: pathlib.Path, cores: list[int]) -> int:
 
     backend.configure(num_devices=len(cores))
     try:
-        return 1 if work(folder) else 0
+        return 1 if work(folder, force=force) else 0
     except locks.InUse as error:
         print(error, file=sys.stderr)
         return IN_USE
@@ -81,4 +83,4 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started it, who asks to stop
     threading.Thread(target=_stop_without, args=[int(sys.argv[3])], daemon=True).start()
-    sys.exit(main(pathlib.Path(sys.argv[1]), [int(core) for core in sys.argv[2].split(",")]))
+    sys.exit(main(pathlib.Path(sys.argv[1]), [int(core) for core in sys.argv[2].split(",")], FORCE in sys.argv[4:]))

@@ -110,7 +110,11 @@ def _length(config: Mapping[str, Any]) -> int | None:
     """Steps until the environment's time is over."""
     if "duration" not in config:
         return None
-    return math.ceil(config["duration"] * config.get("policy_frequency", 1))
+    given = {name: config.get(name, 1) for name in ("duration", "policy_frequency")}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**31:
+            raise InputError(f"The configuration has the {name} {value!r}; it must be a number above 0.")
+    return math.ceil(given["duration"] * given["policy_frequency"])
 
 
 def _read_rewards(obs: Any, action: Any, reward: Any, info: dict[str, Any]) -> dict[str, float]:

@@ -81,14 +81,15 @@ def perform_on(
     engine: Engine, planned: Sequence[Job], root: pathlib.Path, console: Console | None = None
 ) -> dict[str, str]:
     """Run the jobs that are not finished on an engine; by name, why those that failed did."""
-    jobs, why = {}, {}
+    jobs, runs, why = {}, {}, {}
     for job in planned:
         try:
             if not schedule.is_finished(root, job):
-                jobs[schedule.place(root, job)] = job
+                place = schedule.place(root, job)
+                jobs[place], runs[place] = job, job.run()
         except InputError as error:
             why[job.name] = str(error)
-    outcomes = engine.execute({folder: job.run() for folder, job in jobs.items()}, console=console)
+    outcomes = engine.execute(runs, console=console)
     return why | {jobs[one.folder].name: one.why for one in outcomes if one.state == "failed"}
 
 

@@ -12,6 +12,7 @@ import pathlib
 import re
 from typing import Any
 
+from lexrl import store
 from lexrl.errors import InputError
 from lexrl.report import palette
 
@@ -74,7 +75,7 @@ class Chart:
             raise InputError(
                 f"A picture cannot be saved as {path.name!r}; use a file name that ends in .png, .svg or .pdf."
             )
-        path.write_bytes(self.svg if kind == "svg" else self._encode(kind))
+        store.write_bytes(path, self.svg if kind == "svg" else self._encode(kind))
 
     def _encode(self, kind: str) -> Any:
         return _draw(kind, in_files(self.spec), in_files(CONFIG) | {"background": "white"})

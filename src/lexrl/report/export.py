@@ -1,6 +1,7 @@
 """An experiment's figures and numbers as files."""
 
 import pathlib
+import re
 
 from lexrl import store
 from lexrl.report import markup, page, palette
@@ -17,7 +18,7 @@ def write_figures(folder: pathlib.Path) -> list[pathlib.Path]:
         if picture is None:
             continue
         for suffix, content in (("png", picture.png), ("svg", picture.svg)):
-            written.append(folder / "figures" / f"{section.name}.{suffix}")
+            written.append(store.inside(folder, "figures", f"{file_name(section.name)}.{suffix}"))
             store.write_bytes(written[-1], content)
     return written
 
@@ -28,6 +29,11 @@ def write_data(folder: pathlib.Path) -> list[pathlib.Path]:
     for section in page.read(folder).sections:
         rows = KINDS[section.kind].rows(section)
         if rows:
-            written.append(folder / "data" / f"{section.name}.csv")
+            written.append(store.inside(folder, "data", f"{file_name(section.name)}.csv"))
             store.write_bytes(written[-1], markup.csv_text(rows).encode())
     return written
+
+
+def file_name(name: str) -> str:
+    """A name from a file as the name of one: letters, digits, dashes and dots, so that it leads nowhere else."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:100] or "section"

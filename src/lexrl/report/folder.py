@@ -13,20 +13,27 @@ from lexrl.report.page import Part, document
 Read = TypeVar("Read")
 
 
-def write(folder: pathlib.Path, path: pathlib.Path) -> None:
-    """Write the page about a folder to a path, and the figures and data of its experiments beside them."""
-    store.write_bytes(path, page(folder).encode())
+def write(folder: pathlib.Path, path: pathlib.Path) -> list[str]:
+    """Write the page about a folder to a path, and the figures and data of its experiments beside them; returns what
+    could not be read and was left out."""
+    failed: list[str] = []
+    store.write_bytes(path, page(folder, failed).encode())
     for place in experiment.below(folder):
+        store.require_plain(place)
         with contextlib.suppress(InputError):  # the page says what is wrong with it
             export.write_figures(place)
             export.write_data(place)
+    return failed
 
 
-def page(folder: pathlib.Path) -> str:
-    """The page about a folder: verdicts first, then what runs reached, then every experiment, run and solution."""
+def page(folder: pathlib.Path, failed: list[str] | None = None) -> str:
+    """The page about a folder: verdicts first, then what runs reached, then every experiment, run and solution.
+
+    What cannot be read is named on the page, and added to `failed`.
+    """
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}; give one with runs in it.")
-    failed: list[str] = []
+    failed = [] if failed is None else failed
     experiments = experiment.below(folder)
     shown = {path for each in experiments for path in experiment.run_folders(each)}
     places = [path for path in run_folder.below(folder) if path.resolve() not in shown]

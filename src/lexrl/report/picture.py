@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+from lexrl import store
 from lexrl.colors import FAINT, INK
 from lexrl.errors import InputError
 
@@ -37,7 +38,7 @@ class Picture:
             raise InputError(
                 f"A picture cannot be saved as {path.name!r}; use a file name that ends in .png, .svg or .pdf."
             )
-        path.write_bytes(self._encode(kind))
+        store.write_bytes(path, self._encode(kind))
 
     def _repr_png_(self) -> bytes:
         return self.png

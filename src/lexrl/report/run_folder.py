@@ -79,6 +79,7 @@ def read(folder: pathlib.Path) -> RunFolder:
     """Read the run of a folder."""
     about = store.read_run(folder)
     if not store.is_finished(folder):
+        store.require_own_curves(folder)
         return RunFolder(folder, about, None)
     summary = store.read_summary(folder, about["seeds"], [one[0] for one in about["objectives"]])
     store.require_files(folder, summary)

@@ -39,6 +39,7 @@ def extend(folder: pathlib.Path, steps: float | int, env: Any = None, algorithm:
         content |= {"total_timesteps": total}
         new = store.Identity(old.id, store.deciding_hash(content))
         store.write_checkpoint(folder, about["steps"][-1], arrays, about | {"run": new._asdict()})
+        store.tie_curves(folder, new)
         moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         past = [*content.get("continued", []), {"at": before.total_timesteps, "on": moment, "command": command}]
         store.write_json(store.inside(folder, store.RUN), content | {"hash": new.hash, "continued": past})

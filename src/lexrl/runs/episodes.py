@@ -9,7 +9,7 @@ import numpy as np
 
 from lexrl.envs import batched
 from lexrl.envs.gym import GymEnv
-from lexrl.errors import InputError
+from lexrl.errors import InputError, require_whole
 from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
 from lexrl.runs.policy import Policy
@@ -25,8 +25,7 @@ class Episode(NamedTuple):
 
 def record_episode(policy: Policy, env: Any, number: int = 0) -> Episode:
     """Play an episode of a policy's evaluation, by its number, with the greedy policy."""
-    if number < 0:
-        raise InputError(f"The episode is {number}; it must be 0 or more.")
+    require_whole(0, **{"The episode": number})
     one, render = _renderer(env)
     with contextlib.closing(one):
         return _play(policy, env.spec, one, render, number)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lexrl import store
 from lexrl.errors import InputError
 from lexrl.runs import record
 from lexrl.runs.observers import Snapshot, Start
@@ -64,7 +65,7 @@ def as_kinds(given: Any) -> tuple[str, ...]:
 def require(kinds: Sequence[str]) -> None:
     """Raise an error for a program that is unknown or not installed."""
     for kind in kinds:
-        if kind not in PACKAGES:
+        if not isinstance(kind, str) or kind not in PACKAGES:
             raise InputError(f"There are no logs of the kind {kind!r}; there are {', '.join(PACKAGES)}.")
         _package(PACKAGES[kind], kind)
 
@@ -88,7 +89,7 @@ def _tensorboard(folder: pathlib.Path, about: Mapping[str, Any]) -> Iterator[See
     writers: dict[int, Any] = {}
 
     def begin(seed: int, step: int) -> Any:
-        path = folder / "tensorboard" / f"seed-{seed}"
+        path = store.inside(folder, "tensorboard", f"seed-{seed}")
         path.mkdir(parents=True, exist_ok=True)
         writer = package.EventsWriter(str(path / "events"))
         # A resumed run repeats what came after its last checkpoint: TensorBoard then drops the older points.
@@ -121,7 +122,7 @@ def _wandb(folder: pathlib.Path, about: Mapping[str, Any]) -> Iterator[See]:
     quiet = {"silent": True, "console": "off"}
     mode = os.environ.get("WANDB_MODE", "offline")
     try:
-        with _files_in(folder / "wandb"):
+        with _files_in(store.inside(folder, store.OTHERS)):
             run = package.init(
                 project=os.environ.get("WANDB_PROJECT", "lexrl"), name=folder.name, dir=str(folder),
                 config=dict(about), settings=package.Settings(mode=mode, **quiet),

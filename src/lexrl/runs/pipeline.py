@@ -236,7 +236,7 @@ def save_checkpoint(folder: pathlib.Path, snapshot: Snapshot, identity: store.Id
     """Write a checkpoint, and the curves so far."""
     result = snapshot.result
     store.write_checkpoint(folder, int(result.steps[-1]), *_contents(snapshot, identity))
-    store.write_csv(store.inside(folder, store.METRICS), result.table())
+    store.write_curves(folder, result.table(), identity)
 
 
 def save_final(folder: pathlib.Path, snapshot: Snapshot, identity: store.Identity) -> None:

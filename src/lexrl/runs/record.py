@@ -56,10 +56,15 @@ def describe_env(run: Run) -> Any:
     return {"name": run.env_id, "kwargs": kwargs}
 
 
+def new_folder(run: Run, wanted: pathlib.Path) -> pathlib.Path:
+    """A new folder for a run that can have one."""
+    require_distinct_seeds(run)
+    return store.new_folder(wanted)
+
+
 def begin(folder: pathlib.Path, run: Run) -> store.Identity:
     """Write what is going to be run, and give it an identity."""
-    if len(set(run.seeds)) < len(run.seeds):
-        raise InputError(f"The seeds {list(run.seeds)} name one twice, but a folder has one policy for each seed.")
+    require_distinct_seeds(run)
     identity = store.Identity(secrets.token_hex(16), hash_of(run))
     content = (
         identity._asdict()
@@ -74,6 +79,12 @@ def begin(folder: pathlib.Path, run: Run) -> store.Identity:
     )
     store.write_json(store.inside(folder, store.RUN), content)
     return identity
+
+
+def require_distinct_seeds(run: Run) -> None:
+    """Raise an error for a seed that is given twice."""
+    if len(set(run.seeds)) < len(run.seeds):
+        raise InputError(f"The seeds {list(run.seeds)} name one twice, but a folder has one policy for each seed.")
 
 
 def require_same(folder: pathlib.Path, run: Run) -> store.Identity:
@@ -159,7 +170,7 @@ def finish(folder: pathlib.Path, result: Result, measured: Mapping[str, Any], id
     """Evaluate the policies, write everything a finished run leaves, the summary last, and remove the checkpoints."""
     run = result.run
     evaluation = result.evaluate(run.eval_episodes)
-    store.write_csv(store.inside(folder, store.METRICS), result.table())
+    store.write_curves(folder, result.table(), identity)
     files = {policy.seed: f"seed-{policy.seed}.safetensors" for policy in result.policies}
     for policy in result.policies:
         policy.save(store.inside(folder, store.POLICIES, files[policy.seed]), identity)

@@ -151,6 +151,8 @@ def make_run(
 ) -> Run:
     """A run of an algorithm with its settings: everything is checked now, before anything is compiled or written."""
     backend.ensure_configured()
+    if unknown := about.keys() - {field.name for field in dataclasses.fields(Run)}:
+        raise InputError(f"A run has no setting {min(unknown)!r}.")
     total = TOTAL_TIMESTEPS if total_timesteps is None else whole_steps(total_timesteps)
     check_length(total, num_log_points)
     chosen = as_seeds(seeds)
@@ -265,7 +267,7 @@ def on_host(env: Any) -> bool:
 
 def whole_steps(total_timesteps: float | int) -> int:
     """A number of steps, checked."""
-    number = isinstance(total_timesteps, numbers.Real)
+    number = isinstance(total_timesteps, numbers.Real) and not isinstance(total_timesteps, bool)
     shown = f"{total_timesteps:g}" if isinstance(total_timesteps, float) else reprlib.repr(total_timesteps)
     if not (number and 1 <= total_timesteps < 2**31 and total_timesteps == int(total_timesteps)):
         raise InputError(f"total_timesteps is {shown}; give a whole number from 1 to {2**31 - 1:,}, such as 1e6.")

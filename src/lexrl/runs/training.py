@@ -57,7 +57,7 @@ def train(
         callback: called with the result so far after every chunk.
         force: train although it does not seem to fit into memory.
     """
-    with memory.unlimited(force):
+    with memory.unlimited(force or memory.is_unlimited()):
         run = algorithm if isinstance(algorithm, Run) else plan(
             algorithm, env, order, seeds, total_timesteps, num_log_points,
             env_kwargs=env_kwargs, preset=preset, eval_episodes=eval_episodes,
@@ -65,7 +65,7 @@ def train(
         )  # fmt: skip
         footprint.require(run)
         plugged = _show(progress) + ([] if callback is None else [observers.callback(callback)])
-        return last(execute(run, None if out is None else store.new_folder(as_path(out)), plugged))
+        return last(execute(run, None if out is None else record.new_folder(run, as_path(out)), plugged))
 
 
 def stream(
@@ -93,19 +93,22 @@ def resume(
     algorithm: Any = None,
     steps: float | int | None = None,
     progress: bool | None = None,
+    force: bool = False,
 ) -> Result:
     """Continue a run that was stopped, to its end. What is not in the catalog must be given again.
 
     With `steps`, a finished run is trained further, by that many environment steps of each seed. Schedules have the
     lengths they had: what fell over the run stays at its last value, and algorithms with stages extend the last one.
+    `force` continues although it does not seem to fit into memory.
     """
     folder = as_path(folder)
-    run = record.read(folder, env, algorithm)
-    if steps is not None:
-        run = continuing.extend(folder, steps, env, algorithm)
-    elif store.is_finished(folder):
-        return record.load(folder, env=env, algorithm=algorithm)
-    return last(execute(run, folder, _show(progress)))
+    with memory.unlimited(force or memory.is_unlimited()):
+        run = record.read(folder, env, algorithm)
+        if steps is not None:
+            run = continuing.extend(folder, steps, env, algorithm)
+        elif store.is_finished(folder):
+            return record.load(folder, env=env, algorithm=algorithm)
+        return last(execute(run, folder, _show(progress)))
 
 
 def _show(progress: bool | None) -> list[Observer]:

@@ -32,11 +32,13 @@ class Images(NamedTuple):
     caption: str
     images: tuple[Image, ...]
     name: str = ""
+    wide: bool = False
+    """One below the other, each as wide as the page: charts, which have words in them."""
 
 
 def read(part: Checked) -> Images:
     found = tuple(map(_read_image, part.parts("images", "image")))
-    return Images(part.text("title", ""), part.text("caption", ""), found)
+    return Images(part.text("title", ""), part.text("caption", ""), found, wide=part.get("wide", bool, False))
 
 
 def _read_image(part: Checked) -> Image:
@@ -54,7 +56,8 @@ def write(section: Images, folder: pathlib.Path) -> dict[str, Any]:
         if image.content is not None:
             store.write_bytes(folder / image.file, image.content)
     written = [{"file": image.file.as_posix(), "alt": image.alt, "label": image.label} for image in section.images]
-    return {"name": section.name, "title": section.title, "caption": section.caption, "images": written}
+    about = {"name": section.name, "title": section.title, "caption": section.caption, "images": written}
+    return about | ({"wide": True} if section.wide else {})
 
 
 def labels(section: Images) -> list[str]:
@@ -63,7 +66,8 @@ def labels(section: Images) -> list[str]:
 
 def html(section: Images, styles: Palette) -> str:
     caption = f"<p class=caption>{markup.rich(section.caption)}</p>" if section.caption else ""
-    return f"<div class=pictures>{''.join(map(_html, section.images))}</div>{caption}"
+    kind = "'pictures wide'" if section.wide else "pictures"
+    return f"<div class={kind}>{''.join(map(_html, section.images))}</div>{caption}"
 
 
 def _html(image: Image) -> str:
