@@ -226,6 +226,28 @@ def test_candidates_play_again_as_often_as_can_be_afforded(total_timesteps, expe
     assert max(numbers) == 100 * expected
 
 
+@pytest.mark.parametrize("slack", [0.0, 0.05])
+def test_a_member_does_not_depend_on_its_neighbors(slack):
+    """The first one's returns are noisy, and its episodes short. The second's are clear in one case, and in the other
+    they are noisier still, and its episodes are long."""
+
+    def chosen(noise, length):
+        def play(agents, first=0):
+            both = []
+            for i, one in enumerate(agents):
+                rng = np.random.default_rng([first, i, int(one)])
+                means = {1: [4.05, 1.0], 2: [4.0, 0.0], 3: [4.2, 3.0], 4: [4.1, 5.0]}[int(one) // 10]
+                both.append(rng.normal(means, [(0.1, noise)[i], 0.1], (10, 2)))
+            lengths = np.stack([np.full(10, 5.0), np.full(10, length)])
+            return Evaluation(np.stack(both), np.stack(both), lengths)
+
+        kind = Mixer if slack else Keeper
+        return selection.select(population((slack, 0.0), kind=kind), jnp.zeros(2), play, 2, 10_000)
+
+    one, other = chosen(0.0, 1.0), chosen(5.0, 100.0)
+    np.testing.assert_array_equal(one.weights[0], other.weights[0])
+
+
 @pytest.mark.parametrize(("total_timesteps", "expected"), [(1_000, 1_000), (300_000, 10_000)])
 def test_episodes_that_do_not_end_are_cut_off(total_timesteps, expected):
     """Ten episodes of each of three candidates take as many steps as training, but a thousand can always be had."""

@@ -75,7 +75,7 @@ def select(
         return None
     players = Players(population, agents, play)
     returns, steps = players.play_all(range(number))
-    rounds = int(np.clip(SHARE * total_timesteps / (FEW * steps), 1, MAX_ROUNDS))
+    rounds = np.clip(SHARE * total_timesteps / (FEW * steps), 1, MAX_ROUNDS).astype(int)
     origins = np.asarray(_first_returns(algorithms, agents))
     judged = [_judged(algorithms, i, member, origins[i]) for i, member in enumerate(returns)]
     slack, limits = (np.stack(part) for part in ([each.slack for each in judged], [each.limits for each in judged]))
@@ -116,12 +116,12 @@ class Players(NamedTuple):
     agents: State
     play: Play
 
-    def play_all(self, candidates: range) -> tuple[np.ndarray, float]:
-        """Returns `[members, candidates, episodes, 2, M]`, discounted and undiscounted, all maximized; and the steps of
-        the longest lot of episodes."""
+    def play_all(self, candidates: range) -> tuple[np.ndarray, np.ndarray]:
+        """Returns `[members, candidates, episodes, 2, M]`, discounted and undiscounted, all maximized; and the most
+        steps `[members]` that the episodes of a candidate took."""
         everybody = np.ones(self.population.size, np.int32)
         played = [self.play(self.states(everybody * i), FIRST) for i in candidates]
-        steps = max(float(each.lengths.sum(axis=1).max()) for each in played)
+        steps = np.max([each.lengths.sum(axis=1) for each in played], axis=0)
         return np.stack([self._signed(each) for each in played], axis=1), steps
 
     def play_again(self, index: np.ndarray, number: int) -> np.ndarray:
@@ -161,16 +161,17 @@ class Players(NamedTuple):
         return each[np.minimum(np.arange(self.population.seeds.shape[0]), len(each) - 1)]
 
 
-def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray, rounds: int) -> np.ndarray:
+def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray, rounds: np.ndarray) -> np.ndarray:
     """`[members]`: which candidate each member hands over, after more episodes where it is not clear; nothing is played
-    for those that get a mixture."""
+    for those that get a mixture. How many a member plays does not depend on the others."""
     fields = [Field.of(each, 1 if mixes else len(each.returns)) for each, mixes in zip(judged, mixed, strict=True)]
-    for k in range(1, rounds + 1):
-        fields = [each.narrowed() for each in fields]
-        if all(len(each.candidates) == 1 for each in fields):
+    for k in range(1, rounds.max() + 1):
+        fields = [each.narrowed() if k <= most else each for each, most in zip(fields, rounds, strict=True)]
+        plays = [len(each.candidates) > 1 and k <= most for each, most in zip(fields, rounds, strict=True)]
+        if not any(plays):
             break
         played = players.play_again(_side_by_side([each.candidates for each in fields]), k)
-        fields = [each.with_more(played[:, i]) for i, each in enumerate(fields)]
+        fields = [each.with_more(played[:, i]) if plays[i] else each for i, each in enumerate(fields)]
     return np.array([each.candidates[each.judged.choose()] for each in fields], np.int32)
 
 
@@ -179,18 +180,22 @@ def _side_by_side(candidates: Sequence[Sequence[int]]) -> np.ndarray:
     return np.stack([np.resize(each, max(map(len, candidates))) for each in candidates], axis=1).astype(np.int32)
 
 
-def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, rounds: int, *, single: bool) -> np.ndarray:
+def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, rounds: np.ndarray, *, single: bool) -> np.ndarray:
     """`[members, candidates]`: the best mixtures within the slack, from new episodes of the candidates they need."""
     needed = [_needed(*each, single) for each in zip(returns, slack, strict=True)]
     index = _side_by_side(needed)
-    played = np.zeros((*index.shape, 0, *returns.shape[3:]))
-    for k in range(1, rounds + 1):
-        played = np.concatenate([played, players.play_again(index, k)], axis=2)
-        if _precise(played, slack):
+    played = [np.zeros((len(support), 0, *returns.shape[3:])) for support in needed]
+    plays = np.ones(len(needed), bool)
+    for k in range(1, rounds.max() + 1):
+        new = players.play_again(index, k)
+        for i in np.flatnonzero(plays):
+            played[i] = np.concatenate([played[i], new[: len(needed[i]), i]], axis=1)
+            plays[i] = k < rounds[i] and not _precise(played[i], slack[i])
+        if not plays.any():
             break
     weights = np.zeros(returns.shape[:2])
     for i, support in enumerate(needed):
-        weights[i, support] = best_mixtures(played[: len(support), i], slack[i], single=single).weights[-1]
+        weights[i, support] = best_mixtures(played[i], slack[i], single=single).weights[-1]
     return weights
 
 
@@ -201,10 +206,10 @@ def _needed(returns: np.ndarray, slack: np.ndarray, single: bool) -> list[int]:
 
 
 def _precise(played: np.ndarray, slack: np.ndarray) -> bool:
-    """Is the difference `[candidates, members, episodes, 2, M]` between candidates known well, next to the slack?"""
-    discounted, useful = played[:, :, :, 0, :-1], slack[:, :-1]  # the last objective has none to lose to
+    """Is the difference `[candidates, episodes, 2, M]` between candidates known well, next to the slack?"""
+    discounted, useful = played[:, :, 0, :-1], slack[:-1]  # the last objective has none to lose to
     apart = discounted - discounted[:1]
-    error = apart.std(axis=2) / np.sqrt(apart.shape[2])
+    error = apart.std(axis=1) / np.sqrt(apart.shape[1])
     return bool(np.all((error <= PRECISION * useful)[:, useful > 0]))
 
 
