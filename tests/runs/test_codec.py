@@ -94,13 +94,16 @@ class Mine(eqx.Module):
 
 
 def test_what_is_not_ours_must_be_given_again():
-    with pytest.raises(InputError, match=r"used .*Mine, which has no name in lexrl's catalog.*resume\(folder, env="):
+    sentence = r"refers to .*Mine, which is not stored, because it has no name in lexrl's catalog.*load\(folder, env="
+    with pytest.raises(InputError, match=sentence):
         there_and_back(Mine(3))
 
 
 def test_a_function_in_a_setting_must_be_given_again():
     algorithm = SingleObjective(lambda: None, "reward")
-    with pytest.raises(InputError, match=r"used .*<lambda>, which has no name in lexrl's catalog"):
+    with pytest.raises(
+        InputError, match=r"refers to .*<lambda>, which is not stored, because it has no name in lexrl's catalog"
+    ):
         there_and_back(algorithm)
 
 
