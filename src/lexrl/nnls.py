@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Bool, Float
 
+from lexrl.backend import fusion_barrier
+
 _MOST_STEPS = 12
 """Linear systems for each vector before giving up; twice the number of vectors is usually plenty."""
 
@@ -34,7 +36,8 @@ def weights(
     allowed = allowed & (lengths > 0) & (size > 0)
     unit = jnp.where(lengths > 0, 1 / jnp.where(lengths > 0, lengths, 1.0), 0.0)
     scale = jnp.where(size > 0, size, 1.0)
-    found = _unit_weights(gram * unit[:, None] * unit, products * unit / scale, allowed)
+    given = fusion_barrier((gram * unit[:, None] * unit, products * unit * fusion_barrier(1.0 / scale)))
+    found = fusion_barrier(_unit_weights(*given, allowed))
     return found * scale * unit
 
 
@@ -77,11 +80,12 @@ def _unit_weights(
 
 def _solve(system: Float[Array, "M M"], right: Float[Array, " M"]) -> Float[Array, " M"]:
     """The solution of a positive definite system, by elimination, which needs no pivots there. A library's solver is
-    another one for many systems at once than for one, and rounds differently."""
+    another one for many systems at once than for one, and rounds differently; so does a division by one number, which
+    XLA may turn into a product."""
 
     def eliminate(k: Array, rows: Array) -> Array:
-        row = rows[k] / rows[k, k]
-        others = rows - rows[:, k, None] * row
+        row = rows[k] * fusion_barrier(1.0 / rows[k, k])
+        others = rows - fusion_barrier(rows[:, k, None] * row)
         return jnp.where((jnp.arange(rows.shape[0]) == k)[:, None], row, others)
 
     rows = jnp.concatenate([system, right[:, None]], axis=1)

@@ -11,7 +11,7 @@ import pytest
 from browser import MISSING, Browser
 
 import lexrl
-from lexrl import Networks
+from lexrl import Networks, store
 from lexrl.errors import InputError
 from lexrl.report import learning_curves, run_folder
 from lexrl.report.folder import page
@@ -66,7 +66,9 @@ def test_final_values_and_curves_are_those_of_the_run(folder):
 
 def test_broken_and_unfinished_runs_are_told_and_the_rest_is_shown(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "all")
-    (tmp_path / "all" / "run-0" / "summary.json").unlink()
+    unfinished = tmp_path / "all" / "run-0"
+    (unfinished / "summary.json").unlink()
+    store.tie_curves(unfinished, store.read_identity(unfinished))
     (tmp_path / "all" / "broken").mkdir()
     (tmp_path / "all" / "broken" / "run.json").write_text("{")
     text = page(tmp_path / "all")

@@ -228,7 +228,9 @@ def test_a_world_of_ones_own_must_be_given_again(tmp_path):
     algorithm, _ = learners()["lppo"]
     run = plan(algorithm, Line(2.0), "min harm > max gain", 2, 640, 4)
     interrupted(store.new_folder(tmp_path / "run"), run, 2)
-    with pytest.raises(InputError, match=r"used .*Line, which has no name in lexrl's catalog"):
+    with pytest.raises(
+        InputError, match=r"refers to .*Line, which is not stored, because it has no name in lexrl's catalog"
+    ):
         lexrl.resume(tmp_path / "run")
     result = lexrl.resume(tmp_path / "run", env=Line(2.0))
     assert result.steps[-1] == 640

@@ -16,6 +16,12 @@ from lexrl.errors import InputError
 
 _GRID = 64
 """Parts of the unit interval that are looked at for a change of the outcome."""
+_MOST_CHANGES = 10_000
+"""Of what follows, along the interval of a draw. An environment that never repeats itself would have no end of them."""
+_NOT_REPEATED = (
+    "The environment is not Markov in what it shows, or not random by its own np_random: the same random number leads "
+    "to different outcomes."
+)
 
 
 class Outcome(NamedTuple):
@@ -88,10 +94,15 @@ def _along_the_interval(run: Callable[[Scripted], Any], script: tuple[float, ...
     """The outcomes of a draw from [0, 1), each for the part of the interval that leads to it."""
     grid = [*(k / _GRID for k in range(_GRID)), float(np.nextafter(1.0, 0.0))]
     found = [outcomes(run, (*script, draw)) for draw in grid]
-    start = 0.0
+    if outcomes(run, (*script, grid[0])) != found[0]:
+        raise InputError(_NOT_REPEATED)
+    start, changes = 0.0, 0
     for k, (before, after) in enumerate(itertools.pairwise(found)):
         low, here = grid[k], before
         while here != after:
+            changes += 1
+            if changes > _MOST_CHANGES:
+                raise InputError(_NOT_REPEATED)
             low = _change(run, script, low, grid[k + 1])
             yield from (Outcome((low - start) * one.probability, one.result) for one in here)
             start, here = low, outcomes(run, (*script, low))
