@@ -62,9 +62,7 @@ def final_table(name: str, title: str, results: Sequence[Finished]) -> Table:
         )
         rows.append(row)
     episodes = results[0].summary["eval_episodes"]
-    caption = (
-        f"Greedy policies on {episodes:,} fresh episodes: interquartile mean of the seeds [95 % bootstrap interval]."
-    )
+    caption = f"Greedy policies on {episodes:,} fresh episodes: interquartile mean of seeds [95 % bootstrap interval]."
     return Table(name, title, caption, heads, tuple(rows))
 
 
