@@ -82,7 +82,6 @@ class TestReferences:
 
     def test_continuous_actions_have_none(self):
         state = begun(actions=Box((2,), -1.0, 1.0))
-        assert state.course.references is None
         assert staged.allowed(state.course, jnp.zeros(3)) is None
         with pytest.raises(InputError, match="densities, not"):
             ONE.probabilities(state, jnp.int32(0))
@@ -119,22 +118,48 @@ class TestCandidates:
         found = []
         for index in range(ONE.num_candidates(2)):
             one = ONE.candidate(state, jnp.int32(index))
-            place = int(logits_of(one.agent.actor)[0, 0])
-            found.append((place, int(one.course.num_references), bool(one.course.sampled)))
+            place, freedom = int(logits_of(one.agent.actor)[0, 0]), float(one.course.freedom)
+            found.append((place, int(one.course.num_references), bool(one.course.sampled), round(freedom, 2)))
             about = ONE.describe_candidate(2, index)
             assert about == {
                 "stage": place // 2 + 1,
                 "policy": ("best", "last")[place % 2],
                 "actions": "sampled" if bool(one.course.sampled) else "greedy",
-            }
+            } | ({} if freedom == 1 else {"freedom": pytest.approx(freedom)})
         assert found == [
-            (3, 1, False), (2, 1, False), (3, 1, True), (2, 1, True),
-            (1, 0, False), (0, 0, False), (1, 0, True), (0, 0, True),
+            (3, 1, False, 1), (2, 1, False, 1), (3, 1, True, 1), (2, 1, True, 1),
+            (3, 1, False, 0.7), (3, 1, False, 0.45), (3, 1, False, 0.2),
+            (1, 0, False, 1), (0, 0, False, 1), (1, 0, True, 1), (0, 0, True, 1),
         ]  # fmt: skip
 
-    def test_six_objectives_have_24(self):
-        assert ONE.num_candidates(6) == 24
-        assert ONE.describe_candidate(6, 23) == {"stage": 1, "policy": "best", "actions": "sampled"}
+    def test_six_objectives_have_39(self):
+        assert ONE.num_candidates(6) == 39
+        assert ONE.describe_candidate(6, 38) == {"stage": 1, "policy": "best", "actions": "sampled"}
+
+    def test_little_freedom_narrows_the_sets(self):
+        """An action that the reference finds a fifth as likely as its favorite is left out at 0.45, not at 0.7 or 1:
+        a tenth to the power of 0.7 is a fifth, of 0.45 it is 0.35."""
+        state = begun(2)
+        likely = jnp.log(jnp.array([1.0, 0.21, 0.05] + [0.05] * (A - 3)))
+        course = state.course._replace(
+            references=with_tables(state.course.references, np.broadcast_to(likely, (S, A))),
+            num_references=jnp.int32(1),
+        )
+        for freedom, allowed in ((1.0, 2), (0.7, 2), (0.45, 1)):
+            sets = staged.allowed(course._replace(freedom=jnp.float32(freedom)), jnp.int32(0))
+            assert np.flatnonzero(sets).tolist() == list(range(allowed))
+
+    def test_continuous_actions_with_little_freedom_are_near_the_reference(self):
+        state = begun(actions=Box((2,), -1.0, 1.0))
+        shifted = lambda tree, by: jax.tree.map(lambda leaf: leaf + by, tree)  # noqa: E731
+        course = state.course
+        course = course._replace(candidates=shifted(course.candidates, 1.0), references=course.references)
+        state = state._replace(course=course)
+        base = jax.tree.leaves(jax.tree.map(lambda leaf: leaf[0], course.references))
+        for index, away in ((0, 1.0), (4, 0.7), (6, 0.2)):
+            own = jax.tree.leaves(ONE.candidate(state, jnp.int32(index)).agent.actor)
+            for mine, reference in zip(own, base, strict=True):
+                np.testing.assert_allclose(mine, reference + away, atol=1e-5)
 
 
 class TestMixtures:
@@ -149,16 +174,16 @@ class TestMixtures:
     def test_columns_come_behind_the_candidates(self):
         assert isinstance(ONE, HasColumns)
         assert ONE.num_columns(2) == 16
-        one = ONE.candidate(self.kept(), jnp.int32(8 + 5))
+        one = ONE.candidate(self.kept(), jnp.int32(11 + 5))
         assert logits_of(one.agent.actor)[0, 0] == 105
         assert int(one.course.num_references) == 1
         assert not ONE.is_sampled(one)
-        assert ONE.describe_candidate(2, 13) == {"stage": 2, "policy": "block 6", "actions": "greedy"}
-        assert ONE.describe_candidate(3, 12 + 16) == {"stage": 3, "policy": "block 1", "actions": "greedy"}
+        assert ONE.describe_candidate(2, 11 + 5) == {"stage": 2, "policy": "block 6", "actions": "greedy"}
+        assert ONE.describe_candidate(3, 18 + 16) == {"stage": 3, "policy": "block 1", "actions": "greedy"}
 
     def test_policies_are_drawn_as_often_as_they_should(self):
-        weights = np.zeros(24, np.float32)
-        weights[[0, 13]] = 0.75, 0.25
+        weights = np.zeros(11 + 16, np.float32)
+        weights[[0, 11 + 5]] = 0.75, 0.25
         state = ONE.mix(self.kept(), jnp.asarray(weights))
         assert isinstance(ONE, Mixture)
         np.testing.assert_array_equal(ONE.weights(state), weights)
@@ -171,7 +196,7 @@ class TestMixtures:
         assert not np.any(begins.course.weights), "what was drawn is no mixture"
 
     def test_one_policy_is_no_mixture(self):
-        state = ONE.mix(self.kept(), jnp.eye(24)[13])
+        state = ONE.mix(self.kept(), jnp.eye(11 + 16)[11 + 5])
         assert not np.any(ONE.weights(state))
         begins = ONE.begin(state, jax.random.key(0))
         assert all(np.array_equal(*both) for both in zip(jax.tree.leaves(begins), jax.tree.leaves(state), strict=True))

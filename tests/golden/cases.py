@@ -97,6 +97,7 @@ COURSE = {
     "references": "course.references",
     "num_references": "course.num_references",
     "restricts": "course.restricts",
+    "freedom": "course.freedom",
     "candidates": "course.candidates",
     "columns": "course.columns",
     "mixture_weights": "course.weights",

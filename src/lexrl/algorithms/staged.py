@@ -9,8 +9,9 @@ for the multipliers.
 - *Multipliers* (`lexrl.multipliers`) add what sets cannot see: losses too small to notice at a state that add up over
   an episode.
 - *Candidates*: policies are averages of the actor over the last quarter of a stage; each stage hands in the best by its
-  own evidence, and its last one. When training is over, fresh episodes decide between them (`lexrl.loops.selection`):
-  if no policy of a later stage keeps what it must, one of an earlier stage wins.
+  own evidence, and its last one. The last one is also tried with less freedom: narrower sets, or continuous actions
+  closer to those of the reference. When training is over, fresh episodes decide between them
+  (`lexrl.loops.selection`): if no policy of a later stage keeps what it must, one of an earlier stage wins.
 """
 
 import math
@@ -30,12 +31,31 @@ from lexrl.distributions import Categorical, Distribution
 from lexrl.errors import InputError
 from lexrl.multipliers import Multipliers
 from lexrl.networks import Actor
-from lexrl.types import Discrete, Metrics, Spec, Transition
+from lexrl.types import Metrics, Spec, Transition
 
 LEAST_LIKELY = 0.1
 """Of the most likely action: what is less likely is excluded by a reference."""
 PER_STAGE = 2
-"""Candidates of a stage: the best, and the last."""
+"""Policies that a stage keeps: the best, and the last."""
+
+
+class Variant(NamedTuple):
+    """How a policy that was kept may be played."""
+
+    policy: str
+    """The `best` or the `last` of its stage."""
+    sampled: bool = False
+    freedom: float = 1.0
+    """See `Course.freedom`."""
+
+
+VARIANTS = (
+    *(Variant(policy, sampled) for sampled in (False, True) for policy in ("last", "best")),
+    *(Variant("last", freedom=freedom) for freedom in (0.7, 0.45, 0.2)),
+)
+"""The candidates of a stage, in order of preference."""
+IN_FIRST_STAGE = sum(variant.freedom == 1.0 for variant in VARIANTS)
+"""It has no references to be bound to."""
 SOFTER = 3.0
 """What logits are divided by before a stage that may use slack."""
 COLUMNS = stages.NUM_BLOCKS
@@ -53,12 +73,15 @@ class Course(NamedTuple):
     average: Actor
     """The actor, averaged over the last quarter of the stage so far; before that quarter, the actor itself."""
     num_averaged: Float[Array, ""]
-    references: Actor | None
-    """Leading axis M - 1: the best policy of each stage. None with continuous actions."""
+    references: Actor
+    """Leading axis M - 1: the best policy of each stage."""
     num_references: Int[Array, ""]
     """How many of them the policy knows."""
     restricts: Bool[Array, " M-1"]
     """Does a reference exclude actions? Not if its objective has slack to give, which would not be used."""
+    freedom: Float[Array, ""]
+    """How far the policy may depart from its references: 1 while training, less in candidates that are more careful.
+    The logarithm of what is likely enough is multiplied by it, and so is the distance of continuous actions."""
     candidates: Actor
     """Leading axis 2 M."""
     columns: Actor
@@ -82,12 +105,13 @@ def init(algorithm: Any, spec: Spec, agent: Agent, multipliers: Multipliers | No
         square=jnp.zeros(m),
         average=agent.actor,
         num_averaged=jnp.float32(0),
-        references=copies(m - 1) if isinstance(spec.action_space, Discrete) else None,
+        references=copies(m - 1),
         num_references=jnp.int32(0),
         restricts=jnp.ones(m - 1, bool),
+        freedom=jnp.float32(1.0),
         candidates=copies(PER_STAGE * m),
         columns=copies(COLUMNS * (m - 1)),
-        weights=jnp.zeros(2 * PER_STAGE * m + COLUMNS * (m - 1)),
+        weights=jnp.zeros(num_candidates(algorithm, m) + num_columns(algorithm, m)),
         sampled=jnp.bool_(False),
     )
 
@@ -99,11 +123,11 @@ def policy(state: Any, obs: Array) -> Distribution:
 
 def allowed(course: Course | None, obs: Array) -> Bool[Array, "*batch A"] | None:
     """The actions that the references leave; None: all."""
-    if course is None or course.references is None:
+    if course is None or course.references.log_std is not None:
         return None
     logits = jax.vmap(lambda actor: actor(obs).logits, out_axes=-2)(course.references)
     restricts = course.restricts & ~course.stages.at_limit[:-1]
-    sets = lex.levels(logits, jnp.where(restricts, -math.log(LEAST_LIKELY), jnp.inf)).sets
+    sets = lex.levels(logits, jnp.where(restricts, -math.log(LEAST_LIKELY) * course.freedom, jnp.inf)).sets
     return jnp.take(sets, course.num_references, axis=-2)
 
 
@@ -225,13 +249,10 @@ def keep(course: Course, actor: Actor, progress: stages.Progress) -> tuple[Cours
     column = COLUMNS * (progress.stage - 1) + progress.block
     source = PER_STAGE * jnp.maximum(jnp.where(progress.found, progress.stage, progress.stage - 1), 0)
     reference = jax.tree.map(lambda leaf: leaf[source], candidates)
-    references = course.references
-    if references is not None:
-        references = put(references, reference, progress.stage, progress.ended)
     course = course._replace(
         average=average,
         num_averaged=jnp.where(progress.ended, 0.0, num_averaged),
-        references=references,
+        references=put(course.references, reference, progress.stage, progress.ended),
         num_references=course.stages.stage,
         restricts=jnp.where(
             (jnp.arange(m - 1) == progress.stage) & progress.ended, ~progress.slack[: m - 1], course.restricts
@@ -258,8 +279,8 @@ def is_sampled(self: Any, state: Any) -> Any:
 
 
 def num_candidates(self: Any, num_objectives: int) -> int:
-    """Each kept policy, greedy and sampled."""
-    return 0 if num_objectives == 1 else 2 * PER_STAGE * num_objectives
+    """All variants of the policies of each stage."""
+    return 0 if num_objectives == 1 else len(VARIANTS) * (num_objectives - 1) + IN_FIRST_STAGE
 
 
 def num_columns(self: Any, num_objectives: int) -> int:
@@ -268,20 +289,38 @@ def num_columns(self: Any, num_objectives: int) -> int:
 
 
 def candidate(self: Any, state: Any, index: Array) -> Any:
-    """The state that plays a candidate. In order of preference: later stages first, and of a stage first its greedy
-    policies, the last one before the best one. Columns come behind them."""
+    """The state that plays a candidate. In order of preference: later stages first, and of a stage its `VARIANTS`.
+    Columns come behind them."""
     course: Course = state.course
     m = course.stages.origin.shape[1]
-    column = index - 2 * PER_STAGE * m
-    stage = jnp.where(column < 0, m - 1 - index // (2 * PER_STAGE), 1 + column // COLUMNS)
-    place = PER_STAGE * stage + 1 - index % PER_STAGE
-    sampled = (column < 0) & (index // PER_STAGE % 2 == 1)
+    column = index - num_candidates(self, m)
+    stage = jnp.where(column < 0, m - 1 - index // len(VARIANTS), 1 + column // COLUMNS)
+    is_last, sampled, freedom = (
+        jnp.where(column < 0, jnp.asarray(of_variants)[index % len(VARIANTS)], of_column)
+        for of_variants, of_column in (
+            ([variant.policy == "last" for variant in VARIANTS], False),
+            ([variant.sampled for variant in VARIANTS], False),
+            ([variant.freedom for variant in VARIANTS], 1.0),
+        )
+    )
+    place = PER_STAGE * stage + is_last
     actor = jax.tree.map(
         lambda kept, more: jnp.where(column < 0, kept[place], more[column]), course.candidates, course.columns
     )
-    return state._replace(
-        agent=state.agent._replace(actor=actor),
-        course=course._replace(num_references=stage, sampled=sampled, weights=jnp.zeros_like(course.weights)),
+    course = course._replace(
+        num_references=stage, sampled=sampled, freedom=freedom, weights=jnp.zeros_like(course.weights)
+    )
+    return state._replace(agent=state.agent._replace(actor=_bound(course, actor)), course=course)
+
+
+def _bound(course: Course, actor: Actor) -> Actor:
+    """A policy of continuous actions with little freedom is between the reference and what was learned from there on,
+    which is close enough to it for the parameters to be averaged."""
+    if actor.log_std is None:
+        return actor
+    reference = jax.tree.map(lambda leaf: leaf[course.num_references - 1], course.references)
+    return jax.tree.map(
+        lambda own, base: jnp.where(course.freedom < 1, base + course.freedom * (own - base), own), actor, reference
     )
 
 
@@ -313,12 +352,14 @@ def begin(self: Any, state: Any, key: Array) -> Any:
 
 
 def describe_candidate(self: Any, num_objectives: int, index: int) -> dict[str, Any]:
-    """The stage it comes from, which policy of that stage it is, and how its actions are chosen."""
-    column = index - 2 * PER_STAGE * num_objectives
+    """The stage it comes from, which policy of that stage it is, how its actions are chosen, and how much freedom it
+    has if that is less than in training."""
+    column = index - num_candidates(self, num_objectives)
     if column >= 0:
         return {"stage": 2 + column // COLUMNS, "policy": f"block {1 + column % COLUMNS}", "actions": "greedy"}
+    variant = VARIANTS[index % len(VARIANTS)]
     return {
-        "stage": num_objectives - index // (2 * PER_STAGE),
-        "policy": ("last", "best")[index % PER_STAGE],
-        "actions": ("greedy", "sampled")[index // PER_STAGE % 2],
-    }
+        "stage": num_objectives - index // len(VARIANTS),
+        "policy": variant.policy,
+        "actions": "sampled" if variant.sampled else "greedy",
+    } | ({} if variant.freedom == 1.0 else {"freedom": variant.freedom})

@@ -1,7 +1,7 @@
 """The policy that is handed over when training is over: fresh episodes decide among those an algorithm kept.
 
 Every candidate plays the same episodes, so that differences are not noise of the environment. They are compared
-lexicographically and with confidence (`lex.choose`). Differences below half a percent of what training has changed do
+lexicographically and with confidence (`lex.choose`). Differences below one percent of what training has changed do
 not count, and candidates between which the first episodes do not clearly decide play more of them, since among many
 comparisons one errs easily. Training is not disturbed, and its steps are not counted. Where an objective has slack, the
 best mixture is found (`lexrl.loops.mixtures`): once from the episodes of all candidates, and once more from new
@@ -29,11 +29,11 @@ LONG = 1000
 """Steps of an episode that are always affordable."""
 FIRST = 2**30
 """The number of the first one. Evaluations begin at 0: episodes that a policy was chosen by would flatter it."""
-MARGIN = 0.005
+MARGIN = 0.01
 """Of the distance from the first episodes of training to the best: smaller differences do not count."""
-LIKELY, CONFIDENCE, CLEAR = 1.0, 2.0, 4.0
+LIKELY, CONFIDENCE, CLEAR = 1.0, 3.0, 4.0
 """Standard errors that raise a question, that decide it once there are more episodes, and that leave none."""
-MAX_ROUNDS = 20
+MAX_ROUNDS = 40
 """How many times as many episodes are played again, at most, where the first ones do not decide clearly."""
 SHARE = 0.2
 """Of the steps of training: what they may take; but once they are always played."""
@@ -231,6 +231,11 @@ class Judged(NamedTuple):
             self.returns, self.slack, self.limits, margin=self.margin, standard_errors=standard_errors
         )
 
+    def of_prefix(self, candidates: np.ndarray, num_objectives: int) -> "Judged":
+        """Some of the candidates, by the first objectives alone."""
+        i = num_objectives
+        return Judged(self.returns[candidates, ..., :i], self.slack[:i], self.limits[:i], self.margin[:, :i])
+
     def contenders(self) -> list[int]:
         """The one candidate that is chosen, or those between which the choice depends on how sure one wants to be."""
         found = [self.challenges(each) for each in (LIKELY, CONFIDENCE, CLEAR)]
@@ -286,13 +291,7 @@ def _references(algorithms: Any, judged: Sequence[Judged]) -> np.ndarray:
     stages = [algorithms.describe_candidate(m, one).get("stage", m) for one in range(candidates)]
     until = [np.flatnonzero(np.array(stages) <= i) for i in range(1, m)]
     found = [
-        [
-            own[lex.choose(each.returns[own, ..., :i], each.slack[:i], each.limits[:i], margin=each.margin[:, :i])]
-            if len(own)
-            else -1
-            for i, own in enumerate(until, 1)
-        ]
-        for each in judged
+        [own[each.of_prefix(own, i).choose()] if len(own) else -1 for i, own in enumerate(until, 1)] for each in judged
     ]
     return np.array(found, np.int32).reshape(len(judged), m - 1)
 
