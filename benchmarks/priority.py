@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import lexrl
 import priority_families as families
@@ -47,7 +46,7 @@ ALGORITHMS = {
     name: Contestant(name, 3e5, 1e6) for name in ("q-learning", "sarsa", "expected-sarsa", "double-q", "gabor")
 }
 ALGORITHMS["ldqn"] = Contestant("ldqn", 2e5, 1e6)
-ALGORITHMS |= {name: Contestant(name, 3e5, 1e6) for name in ("lppo", "la2c", "projection")}
+ALGORITHMS |= {name: Contestant(name, 1e6, 1e6) for name in ("lppo", "la2c", "projection")}
 SIZES = (2, 3, 4)
 """Numbers of objectives."""
 
@@ -159,7 +158,7 @@ def units(contestant: Contestant, setup: Setup) -> Iterable[Row]:
     problems = families.problems(3, setup.split, 1)
     powers = np.random.default_rng(0).integers(-20, 21, (len(problems), 3))
     scaled = [_in_units(p, 2.0**power) for p, power in zip(problems, powers, strict=True)]
-    one, other = (policies(contestant, each, 1, contestant.total_timesteps / 3) for each in (problems, scaled))
+    one, other = (policies(contestant, each, 1, contestant.total_timesteps // 3) for each in (problems, scaled))
     same = (one == other).all(axis=(2, 3))
     yield Row("units 2^-20 to 2^20", "same policy, bit for bit", int(same.sum()), same.size)
 
@@ -247,15 +246,12 @@ def main() -> None:
     console = Console(width=110)
     contestants = {what: each for name in settings.algorithms for what, each in settings.contestants(name).items()}
     for what, contestant in contestants.items():
-        begun = time.time()
-        table = Table(
-            "question", "what", "runs", title=f"{what}, {settings.setup.split}", box=None, title_justify="left"
-        )
+        console.print(f"{what}, {settings.setup.split}")
         for question in settings.questions:
+            begun = time.time()
             for row in QUESTIONS[question](contestant, settings.setup):
-                table.add_row(row.question, row.what, str(row))
-        console.print(table)
-        console.print(f"{time.time() - begun:.0f} s")
+                console.print(f"  {row.question:<22}{row.what:<40}{row}")
+            console.print(f"  {'':<22}{time.time() - begun:.0f} s")
 
 
 def parse() -> Settings:

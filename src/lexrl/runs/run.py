@@ -268,7 +268,7 @@ def on_host(env: Any) -> bool:
 def whole_steps(total_timesteps: float | int) -> int:
     """A number of steps, checked."""
     number = isinstance(total_timesteps, numbers.Real) and not isinstance(total_timesteps, bool)
-    shown = f"{total_timesteps:g}" if isinstance(total_timesteps, float) else reprlib.repr(total_timesteps)
+    shown = f"{total_timesteps:.12g}" if isinstance(total_timesteps, float) else reprlib.repr(total_timesteps)
     if not (number and 1 <= total_timesteps < 2**31 and total_timesteps == int(total_timesteps)):
         raise InputError(f"total_timesteps is {shown}; give a whole number from 1 to {2**31 - 1:,}, such as 1e6.")
     return int(total_timesteps)
