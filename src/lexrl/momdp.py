@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from jaxtyping import Bool, Float
 
 from lexrl.errors import InputError
-from lexrl.order import Order, as_order
+from lexrl.order import Order, as_order, is_name
 
 _NOT_FINITE = "The rewards contain NaN or infinity; every theorem needs bounded ones: clean them first."
 
@@ -244,6 +244,11 @@ def from_outcomes(
     if len(names) != num_objectives or len(set(names)) != len(names):
         raise InputError(
             f"The signals are named {names}; {num_objectives} different names are needed, one for each of them."
+        )
+    if unreadable := [name for name in names if not is_name(name)]:
+        raise InputError(
+            f"A signal is named {unreadable[0]!r}, which an order cannot name; write a word without spaces and any of "
+            "'<>=+±'."
         )
     return MOMDP(
         transitions=matrix,
