@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import lexrl
 from lexrl.envs.grid_nav import GridNav
 from lexrl.errors import InputError
-from lexrl.exact import evaluate, linear, solve
+from lexrl.exact import bounds, evaluate, linear, solve
 from lexrl.momdp import MOMDP
 from lexrl.tolerance import Absolute, Relative, Rounding
 
@@ -111,7 +111,7 @@ def test_a_bound_is_one_whatever_its_size(way, size):
     chain = sp.diags_array([np.full(n - 1, 0.001), np.full(n - 1, 0.9)], offsets=[-1, 1], format="csr")
     right = size * np.eye(n)[0]
     truth = np.linalg.solve(np.eye(n) - 0.99 * chain.toarray(), right / size) * size
-    bound = linear.System(way, chain, 0.99).bound(right)
+    bound = bounds.bound(linear.System(way, chain, 0.99), right)
     assert (bound >= truth).all()
     assert (bound[:3] <= 10 * truth[:3]).all()
 

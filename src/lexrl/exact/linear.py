@@ -30,9 +30,6 @@ _LARGE = 10_000
 _LONG = 0.9995
 """From this discount on iterations are slow, and elimination of a narrow band is worth its memory."""
 
-_MOST_BOUNDS = 20
-"""Solutions that a bound is made of; one will do, but where values differ by many orders of magnitude."""
-
 
 def choose(momdp: MOMDP) -> Way:
     """The way for all chains of a process, from its size and the pattern of its transitions under all actions."""
@@ -70,34 +67,6 @@ class System:
         if self.way == "sparse":
             return self._sparse.solve(right, trans="T")
         return System("iterative", sp.csr_array(self.chain.T), self.gamma).solve(right)
-
-    def bound(self, right: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
-        """What `x` is below, state by state, if its right side is nowhere above `right`, which is not negative.
-
-        The inverse of `I - gamma P` has no negative entry, so every `e` with `(I - gamma P) e >= right` is a bound. A
-        solution is one, but where it is small and was rounded as if it were large: there, what is missing is added.
-        """
-        found, missing = np.zeros_like(right), right
-        for _ in range(_MOST_BOUNDS):
-            # The few iterations that this takes do not carry the noise of large values to where they are small.
-            found = found + 2 * np.abs(self.solve(missing, rtol=1e-3))
-            missing = self._missing(found, right)
-            if not missing.any():
-                return found
-        return found + np.max(missing) * self._longest
-
-    def _missing(self, found: Float[np.ndarray, " S"], right: Float[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
-        """How far `(I - gamma P) found` is below `right`."""
-        below = right - (found - self.gamma * (self.chain @ found))
-        return np.where(below > 0, below, np.where(np.isnan(below), np.inf, 0.0))
-
-    @functools.cached_property
-    def _longest(self) -> float:
-        """What a right side of 1 everywhere can add up to; infinite where that is not known."""
-        if self.gamma < 1:
-            return 2 / (1 - self.gamma)
-        steps = 2 * np.abs(self.solve(np.ones(self.chain.shape[0]), rtol=1e-3))
-        return np.inf if self._missing(steps, np.ones_like(steps)).any() else float(np.max(steps))
 
     def mean(self, values: Doubled) -> Doubled:
         """`P values` to twice the digits, with rows of P that sum to 1 to the last one."""

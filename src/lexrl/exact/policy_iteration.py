@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from lexrl import doubled
 from lexrl.doubled import Doubled
 from lexrl.errors import InputError
-from lexrl.exact import linear, proper
+from lexrl.exact import bounds, linear, proper
 from lexrl.exact.backups import Backup, Pairs, Values, exact_pairs, exact_rewards, look_ahead
 from lexrl.exact.clock import Clock
 from lexrl.lex import Arr
@@ -123,7 +123,7 @@ def refine(system: linear.System, rewards: Doubled, guess: Float[np.ndarray, " S
         ):
             break
         value, residual, size = better, left, total
-    error = system.bound(np.abs(residual) + 2 * doubled.PRECISION * size)
+    error = bounds.bound(system, np.abs(residual) + 2 * doubled.PRECISION * size)
     return Evaluated(Values(value, error), float(np.max(np.abs(residual), initial=0.0)))
 
 
