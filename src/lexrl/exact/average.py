@@ -288,7 +288,7 @@ def _numerical_level(
     reduced = -rewards[i] - equal.T @ answer.eqlin.marginals - needed[~tight].T @ -answer.ineqlin.marginals
     support, weights, costs = np.zeros_like(allowed), np.zeros(len(allowed)), np.full(len(allowed), np.inf)
     costs[allowed] = reduced * sizes[i]
-    added = np.abs(rewards[i]) + np.abs(equal).T @ np.abs(answer.eqlin.marginals)
+    added = np.abs(rewards[i]) + abs(equal).T @ np.abs(answer.eqlin.marginals)
     added += np.abs(needed[~tight]).T @ np.abs(answer.ineqlin.marginals)
     unsure = int(((np.abs(reduced) > INPUT_PRECISION * added) & (np.abs(reduced) <= _PRECISION)).sum())
     support[allowed] = (reduced <= _PRECISION) | (answer.x > _PRECISION)
