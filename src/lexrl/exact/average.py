@@ -21,7 +21,7 @@ from lexrl import tolerance as tol
 from lexrl.doubled import Doubled
 from lexrl.errors import InputError
 from lexrl.exact import chains, rational
-from lexrl.exact.backups import INPUT_PRECISION, single
+from lexrl.exact.backups import single
 from lexrl.exact.columns import Row
 from lexrl.exact.evaluation import require_momdp
 from lexrl.exact.iteration import finite_slack, tolerances_of
@@ -290,7 +290,8 @@ def _numerical_level(
     costs[allowed] = reduced * sizes[i]
     added = np.abs(rewards[i]) + abs(equal).T @ np.abs(answer.eqlin.marginals)
     added += np.abs(needed[~tight]).T @ np.abs(answer.ineqlin.marginals)
-    unsure = int(((np.abs(reduced) > INPUT_PRECISION * added) & (np.abs(reduced) <= _PRECISION)).sum())
+    noise = _NOISE * np.minimum(added, 1.0)
+    unsure = int(((np.abs(reduced) > noise) & (np.abs(reduced) <= _PRECISION)).sum())
     support[allowed] = (reduced <= _PRECISION) | (answer.x > _PRECISION)
     weights[allowed] = np.where(support[allowed] & (answer.x > _NOISE * np.max(answer.x)), answer.x, 0.0)
     x, y = weights.reshape(2, process.num_states, process.num_actions)
