@@ -34,7 +34,7 @@ _ROUNDING = 2.0**-51
 """Values are doubles: they may be off by their last digit."""
 _PROGRAM = 1e-9
 """Relative precision of the returns of a program's policy, which went through a mixture."""
-_PRICED = 1e-13
+_PRICED = 2.0**-48
 """Relative precision of what follows from prices, which are doubles."""
 
 
