@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from jaxtyping import Bool, Float
 
 from lexrl.errors import InputError
-from lexrl.order import Order, as_order
+from lexrl.order import Order, as_order, is_name
 
 _NOT_FINITE = "The rewards contain NaN or infinity; every theorem needs bounded ones: clean them first."
 
@@ -240,11 +240,6 @@ def from_outcomes(
         for column in outcome_rewards.T
     ]
     expected = np.stack([np.asarray(weight.sum(axis=1)).reshape(num_states, num_actions) for weight in weights])
-    names = tuple(signals) if signals is not None else tuple(f"signal_{i + 1}" for i in range(num_objectives))
-    if len(names) != num_objectives or len(set(names)) != len(names):
-        raise InputError(
-            f"The signals are named {names}; {num_objectives} different names are needed, one for each of them."
-        )
     return MOMDP(
         transitions=matrix,
         rewards=np.where(mask & ~ended[:, None], expected, 0.0),
@@ -252,9 +247,23 @@ def from_outcomes(
         gamma=_gamma(gamma, num_objectives),
         initial=_initial(initial, ended),
         terminal=ended,
-        signals=names,
+        signals=_names(signals, num_objectives),
         action_mask=mask | ended[:, None],
     )
+
+
+def _names(signals: Any, num_objectives: int) -> tuple[str, ...]:
+    names = tuple(signals) if signals is not None else tuple(f"signal_{i + 1}" for i in range(num_objectives))
+    if len(names) != num_objectives or len(set(names)) != len(names):
+        raise InputError(
+            f"The signals are named {names}; {num_objectives} different names are needed, one for each of them."
+        )
+    if unreadable := [name for name in names if not is_name(name)]:
+        raise InputError(
+            f"A signal is named {unreadable[0]!r}, which an order cannot name; write a word without spaces and without "
+            "any of '<>=+±'."
+        )
+    return names
 
 
 def _mask(action_mask: Any, num_states: int, num_actions: int) -> Bool[np.ndarray, "S A"]:

@@ -23,6 +23,8 @@ from lexrl.lex import Arr
 from lexrl.schedules import NUMBER, shown
 from lexrl.types import EnvSpec, Spec
 
+_NAME = r"([^\s±+<>=]+)"
+
 
 class Objective(NamedTuple):
     """One signal, its direction (1 to maximize, -1 to minimize), and what else was written: a tolerance, a limit."""
@@ -130,6 +132,11 @@ def parse(text: "str | Order") -> Order:
     return Order(objectives)
 
 
+def is_name(given: object) -> bool:
+    """Can an order name a signal so?"""
+    return isinstance(given, str) and re.fullmatch(_NAME, given) is not None
+
+
 def as_order(text: "str | Order | None", signals: Sequence[str]) -> Order:
     """An order checked against an environment's signals; it may be left out where there is only one signal."""
     if text is not None and not isinstance(text, str | Order):
@@ -169,7 +176,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _objective(part: str, whole: str) -> Objective:
-    name, rest = r"([^\s±+<>=]+)", r"\s*(?:(?:±|\+-)(.*))?"
+    name, rest = _NAME, r"\s*(?:(?:±|\+-)(.*))?"
     directed = re.fullmatch(rf"\s*(min|max)\s+{name}{rest}", part, re.DOTALL)
     limited = re.fullmatch(rf"\s*{name}\s*(<=|>=)\s*([-+]?{NUMBER}){rest}", part, re.DOTALL)
     if both := re.fullmatch(rf"\s*(min|max)\s+{name}\s*(?:<=|>=).*", part, re.DOTALL):

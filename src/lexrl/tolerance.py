@@ -201,6 +201,8 @@ def as_tolerance(given: Any) -> Any:
         return tuple(as_tolerance(one) for one in given)
     if isinstance(given, str):
         return parse(given)
+    if given is None:
+        raise InputError("The tolerance is None; write a number, '5%' or '0.01 + 5%', or one for each objective.")
     if isinstance(given, Evidence):
         raise InputError(
             "Evidence is no tolerance: it judges the estimates of action values, and value-based algorithms have a "

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import lexrl
 from lexrl.errors import InputError
 from lexrl.exact import (
     certify,
@@ -13,6 +14,7 @@ from lexrl.exact import (
     solve_average,
     solve_horizon,
     solve_slack,
+    tolerance_table,
 )
 from lexrl.exact.evaluation import require_momdp
 from lexrl.momdp import MOMDP
@@ -36,6 +38,7 @@ ORDER = "min cost > max reward"
         ({"transitions": np.where(MOVES[..., :1] > 0, [np.inf, -np.inf], 0.0)}, "state 0, action 0 contain -inf"),
         ({"transitions": sp.csr_array((3, 0))}, r"sparse transitions have shape \(3, 0\)"),
         ({"rewards": PAID * 1j}, "The rewards cannot be read as an array of numbers"),
+        ({"signals": ("a b", "c")}, "A signal is named 'a b', which an order cannot name"),
         ({"action_mask": [[1], [1, 1]]}, "entries of the action mask cannot be read"),
     ],
 )
@@ -55,7 +58,13 @@ def test_what_is_not_a_momdp():
     [
         (lambda: solve(WORLD, ORDER, time_limit=0.0), "The time limit is 0.0; it must be a number of seconds above 0"),
         (lambda: solve_horizon(WORLD, ORDER, 0), "The horizon is 0; it needs at least 1 step, and a whole"),
-        (lambda: critical_slack(WORLD, ORDER, [np.inf]), r"The slacks \[inf\] should be numbers from 0 on"),
+        (lambda: critical_slack(WORLD, ORDER, [np.inf]), r"The slacks \[inf\] should be a list of numbers from 0"),
+        (lambda: critical_slack(WORLD, ORDER, 1.0), "The slacks 1.0 should be a list of numbers from 0 on"),
+        (lambda: critical_slack(WORLD, ORDER, []), r"The slacks \[\] should be a list of numbers from 0 on"),
+        (lambda: critical_slack(WORLD, ORDER, ["a"]), "The slacks cannot be read as an array of numbers"),
+        (lambda: tolerance_table(WORLD, ORDER, 0.1), "The tolerances are 0.1; the table needs a list of them"),
+        (lambda: solve(WORLD, ORDER, tolerance=None), "The tolerance is None; write a number"),
+        (lambda: lexrl.momdp_from_env("FrozenLake-v1", foo=3), "FrozenLake-v1 cannot be made with these settings"),
         (lambda: evaluate(WORLD, "uniform"), "The policy's entries cannot be read as an array of numbers"),
         (lambda: certify(WORLD, ORDER, np.full((2, 2), 0.5), "best"), "The values cannot be read"),
         (lambda: solve_slack(WORLD, "cost <= 10 > cost >= 20"), "No return satisfies both"),

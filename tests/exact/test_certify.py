@@ -157,3 +157,34 @@ def test_a_penalty_elsewhere_hides_nothing():
         "signal_2: the policy returns 1, less than the 1.000001 that is needed.",
         "signal_2: at these prices the best return is 1, not 1.000001.",
     )
+
+
+def test_a_state_that_is_hardly_ever_visited_counts():
+    """State 1 is visited 5e-15 of the time, where one action costs more than all the rest."""
+    rare = 1e-7
+    moves = np.zeros((4, 2, 4))
+    moves[0, 0, [1, 2]] = moves[2, 0, [3, 2]] = moves[3, 0, [0, 3]] = rare, 1 - rare
+    moves[0, 1, [3, 2]] = moves[1, 1, [3, 0]] = rare, 1 - rare
+    moves[1, 0, 0] = 1.0
+    paid = [[[-3.2e-9, -32], [0, -32], [-3.2e-9, 0], [3.2e-9, 0]]]
+    world = MOMDP.from_arrays(moves, paid, 0.9, initial=np.eye(4)[1], action_mask=[[1, 1], [1, 1], [1, 0], [1, 0]])
+    found = solve_average(world)
+    np.testing.assert_allclose(found.returns, found.best, rtol=1e-9)
+    np.testing.assert_array_equal(found.policy[1], [1, 0])
+
+
+def test_prices_that_are_rounded_cast_no_doubt_on_what_cancels():
+    """At the price of the first objective both actions of state 1 are worth 1e-7, one of them as a difference of 2."""
+    tiny = 5e-13
+    moves = np.zeros((4, 2, 4))
+    moves[0, 0, [0, 2, 3]] = moves[0, 1, [2, 0, 3]] = tiny, 0.5 - tiny, 0.5
+    moves[1, 0, [2, 3]] = 0.5 - tiny, 0.5 + tiny
+    moves[1, 1, [0, 3]] = moves[2, 0, [2, 3]] = tiny, 1 - tiny
+    moves[2, 1, [0, 3]] = 0.5
+    moves[3, :, 3] = 1.0
+    first = [[-1e-11, 1 - 1e-11], [1e-11, -1e-11], [1e-11 - 1, 1e-11], [0, 0]]
+    second = [[-1e-7, -1.0], [-1e-7, 1e-7], [1 - 1e-7, -1 - 1e-7], [0, 0]]
+    world = MOMDP.from_arrays(moves, [first, second], 1.0, terminal=[3])
+    found = solve_slack(world, order_of(world), slack=(0.09166666666613332, 0.0))
+    assert 0 < found.policy[1, 0] < 1
+    assert certify_program(world, found).faults == ()

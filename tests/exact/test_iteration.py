@@ -1,13 +1,15 @@
 import numpy as np
 import pytest
 import quantecon
+import scipy.sparse as sp
 from brute_force import best_values, grid, integer_world, order_of, staircase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lexrl
+from lexrl.envs.grid_nav import GridNav
 from lexrl.errors import InputError
-from lexrl.exact import evaluate, linear, solve
+from lexrl.exact import bounds, evaluate, linear, solve
 from lexrl.momdp import MOMDP
 from lexrl.tolerance import Absolute, Relative, Rounding
 
@@ -90,6 +92,28 @@ def test_every_method_gives_the_same_answer(world, method):
     errors = reference.certificate.errors + other.certificate.errors
     assert (np.abs(reference.values - other.values) <= errors[:, None]).all()
     np.testing.assert_array_equal(reference.sets, other.sets)
+
+
+def test_values_are_refined_where_they_are_small():
+    """Far from the goal a reward of 100 is worth 1e-57: what is noise beside the large values decides nothing there."""
+    world = GridNav.generate(size=120).momdp(gamma=0.99)
+    one, other = (solve(world, "min cost > max reward", method=method) for method in ("iterative", "sparse"))
+    np.testing.assert_array_equal(one.sets, other.sets)
+    np.testing.assert_allclose(one.values, other.values, rtol=1e-14, atol=0)
+    assert not one.certificate.num_rounded.any()
+
+
+@pytest.mark.parametrize("way", ["dense", "sparse", "iterative"])
+@pytest.mark.parametrize("size", [1.0, 1e-30, 1e-200])
+def test_a_bound_is_one_whatever_its_size(way, size):
+    """A walk that drifts away from where there is something to bound: 1e-3 as much with every step."""
+    n = 40
+    chain = sp.diags_array([np.full(n - 1, 0.001), np.full(n - 1, 0.9)], offsets=[-1, 1], format="csr")
+    right = size * np.eye(n)[0]
+    truth = np.linalg.solve(np.eye(n) - 0.99 * chain.toarray(), right / size) * size
+    bound = bounds.bound(linear.System(way, chain, 0.99), right)
+    assert (bound >= truth).all()
+    assert (bound[:3] <= 10 * truth[:3]).all()
 
 
 def test_linear_systems_are_solved_as_their_shape_asks():

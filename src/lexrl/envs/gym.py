@@ -195,6 +195,10 @@ def _make(make: Callable[..., Any], env_id: Any) -> Any:
         return make()
     except gymnasium.error.Error as error:
         raise InputError(f"Gymnasium cannot make {env_id!r}: {error}") from error
+    except TypeError as error:
+        if not isinstance(env_id, str):
+            raise
+        raise InputError(f"{env_id} cannot be made with these settings: {str(error).rstrip('.')}.") from error
 
 
 def _find_signals(env: Any, function: SignalFunction | None, num_steps: int) -> signals.Signals:

@@ -38,6 +38,8 @@ class ActionGaps(NamedTuple):
 
 def action_gaps(solution: Solution) -> ActionGaps:
     """The smallest action gap of each objective; ask it of a solution with tolerance 0."""
+    if not isinstance(solution, Solution):
+        raise InputError(f"A {type(solution).__name__} has no action gaps; ask for those of what `solve` returns.")
     q, sets = solution.q[:, ~solution.terminal], solution.sets[:, ~solution.terminal]
     short = solution.values[:, ~solution.terminal, None] - q
     deciding = np.min(short, axis=(1, 2), where=sets[:-1] & ~sets[1:], initial=np.inf)
@@ -63,9 +65,11 @@ class ToleranceRow(NamedTuple):
     """Every set is what it is with tolerance 0; for an absolute tolerance: it is below the deciding gap."""
 
 
-def tolerance_table(momdp: MOMDP, order: Order | str | None, tolerances: Sequence[Any]) -> tuple[ToleranceRow, ...]:
+def tolerance_table(momdp: MOMDP, order: Order | str | None, tolerances: Any) -> tuple[ToleranceRow, ...]:
     """One row for each tolerance, given as `solve` takes it; tolerances written in the order stand aside."""
     order = plain(as_order(order, require_momdp(momdp).signals))
+    if not isinstance(tolerances, Sequence) or isinstance(tolerances, str):
+        raise InputError(f"The tolerances are {tolerances!r}; the table needs a list of them, one for each row.")
     exact = solve(momdp, order)
     return tuple(_tolerance_row(exact, solve(momdp, order, tolerance=one), one) for one in tolerances)
 

@@ -122,8 +122,11 @@ def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon:
     returns = chains.average_returns(process, policy)
     best = np.array([float(level.best) for level in levels])
     mixed = np.array([np.sum(reward * levels[-1].x) for reward in process.rewards])
-    sizes = np.max(np.abs(process.rewards), axis=(1, 2))
-    missed = np.flatnonzero(np.abs(returns - mixed) > 1e-7 * sizes)
+    if isinstance(levels[-1].best, Fraction):
+        widths = _PRECISION * np.einsum("msa,sa->m", np.abs(process.rewards), levels[-1].x)
+    else:
+        widths = 1e-7 * np.max(np.abs(process.rewards), axis=(1, 2))
+    missed = np.flatnonzero(np.abs(returns - mixed) > widths)
     faults = [
         f"{name}: {level.unsure} actions cost so little that ordinary arithmetic does not tell whether they cost "
         "anything; they count as tied."
@@ -160,8 +163,7 @@ def _policy(process: MOMDP, level: AverageLevel) -> Float[np.ndarray, "S A"]:
     policy = np.where(process.action_mask, 1.0, 0.0)
     for weights in (going, anything, level.y, level.x):
         total = weights.sum(axis=1, keepdims=True)
-        used = total > 1e-12 * np.max(total)
-        policy = np.where(used, weights / np.where(used, total, 1.0), policy)
+        policy = np.where(total > 0, weights / np.where(total > 0, total, 1.0), policy)
     return policy / policy.sum(axis=1, keepdims=True)
 
 
@@ -286,9 +288,12 @@ def _numerical_level(
     reduced = -rewards[i] - equal.T @ answer.eqlin.marginals - needed[~tight].T @ -answer.ineqlin.marginals
     support, weights, costs = np.zeros_like(allowed), np.zeros(len(allowed)), np.full(len(allowed), np.inf)
     costs[allowed] = reduced * sizes[i]
-    unsure = int(((np.abs(reduced) > _NOISE) & (np.abs(reduced) <= _PRECISION)).sum())
+    added = np.abs(rewards[i]) + abs(equal).T @ np.abs(answer.eqlin.marginals)
+    added += np.abs(needed[~tight]).T @ np.abs(answer.ineqlin.marginals)
+    noise = _NOISE * np.minimum(added, 1.0)
+    unsure = int(((np.abs(reduced) > noise) & (np.abs(reduced) <= _PRECISION)).sum())
     support[allowed] = (reduced <= _PRECISION) | (answer.x > _PRECISION)
-    weights[allowed] = np.where(support[allowed], np.maximum(answer.x, 0.0), 0.0)
+    weights[allowed] = np.where(support[allowed] & (answer.x > _NOISE * np.max(answer.x)), answer.x, 0.0)
     x, y = weights.reshape(2, process.num_states, process.num_actions)
     best = float(np.sum(process.rewards[i] * x))
     bound = float(answer.eqlin.marginals @ np.append(flow.right, thresholds[tight]))

@@ -34,7 +34,7 @@ _ROUNDING = 2.0**-51
 """Values are doubles: they may be off by their last digit."""
 _PROGRAM = 1e-9
 """Relative precision of the returns of a program's policy, which went through a mixture."""
-_PRICED = 1e-13
+_PRICED = 2.0**-48
 """Relative precision of what follows from prices, which are doubles."""
 
 
@@ -176,8 +176,8 @@ def _certify_average(process: MOMDP, solution: ProgramSolution) -> ProgramSoluti
 
 def _gap_fault(process: MOMDP, solution: ProgramSolution, i: int, gap: float) -> str:
     return (
-        f"{process.signals[i]}: at these prices the best return is {solution.best[i] + gap:.9g}, not "
-        f"{solution.best[i]:.9g}."
+        f"{process.signals[i]}: at these prices the best return is {solution.best[i] + gap:.15g}, not "
+        f"{solution.best[i]:.15g}."
     )
 
 
@@ -198,12 +198,13 @@ def _width(
     process: MOMDP, i: int, rows: tuple[Row, ...], prices: tuple[Fraction, ...], dual: LevelSolution
 ) -> Float[np.ndarray, " S"]:
     """How far from the best an action may seem to be because prices are rounded: a share of what was added up, which
-    may cancel."""
+    may cancel on the way, so that all rewards count as positive."""
     if not any(prices):
         return np.zeros(process.num_states)
-    values = np.abs(evaluate(process, np.eye(process.num_actions)[dual.policy]).values)
-    bought = (float(abs(price)) * values[row.objective] for price, row in zip(prices, rows, strict=True))
-    return _PRICED * (np.max(dual.backup.scale, axis=1) + values[i] + sum(bought))
+    positive = dataclasses.replace(process, rewards=np.abs(process.rewards))
+    q = np.max(evaluate(positive, np.eye(process.num_actions)[dual.policy]).q, axis=2)
+    bought = (float(abs(price)) * q[row.objective] for price, row in zip(prices, rows, strict=True))
+    return _PRICED * (q[i] + sum(bought))
 
 
 def _added_up(
@@ -228,9 +229,11 @@ def _return_faults(
     for i, name in enumerate(process.signals):
         width = _PROGRAM * sizes[i]
         if not abs(returns[i] - solution.returns[i]) <= width:
-            found.append(f"{name}: the policy returns {returns[i]:.9g}, not {solution.returns[i]:.9g}.")
+            found.append(f"{name}: the policy returns {returns[i]:.15g}, not {solution.returns[i]:.15g}.")
         if not returns[i] >= needed[i] - width:
-            found.append(f"{name}: the policy returns {returns[i]:.9g}, less than the {needed[i]:.9g} that is needed.")
+            found.append(
+                f"{name}: the policy returns {returns[i]:.15g}, less than the {needed[i]:.15g} that is needed."
+            )
     return found
 
 

@@ -1,5 +1,6 @@
 """How long a solver may take, and whom it tells how far it is."""
 
+import numbers
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -24,7 +25,7 @@ class Clock:
     """Counts the seconds of one solve."""
 
     def __init__(self, time_limit: float | None = None, progress: Callable[[Progress], None] | None = None):
-        if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+        if time_limit is not None and not (isinstance(time_limit, numbers.Real) and time_limit > 0):
             raise InputError(f"The time limit is {time_limit!r}; it must be a number of seconds above 0.")
         self._start, self._limit, self._progress = time.monotonic(), time_limit, progress
 

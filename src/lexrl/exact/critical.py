@@ -12,7 +12,7 @@ depend on the size of the objectives.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,7 +26,7 @@ from lexrl.exact.linear import choose
 from lexrl.exact.policy_iteration import optimize
 from lexrl.exact.programs import common_gamma, normalized
 from lexrl.lex import Arr
-from lexrl.momdp import MOMDP
+from lexrl.momdp import MOMDP, as_numbers
 from lexrl.order import Order, as_order
 from lexrl.tolerance import Absolute
 
@@ -74,9 +74,7 @@ class _Curve:
         return False
 
 
-def critical_slack(
-    momdp: MOMDP, order: Order | str | None, points: Sequence[float] | None = None
-) -> tuple[SlackPoint, ...]:
+def critical_slack(momdp: MOMDP, order: Order | str | None, points: Any = None) -> tuple[SlackPoint, ...]:
     """The curve for the first two objectives of an order: its corners, or the points at the slacks asked for.
 
     The first corner is the lexicographic optimum; from the last one on, objective 2 has all it can have. Between two
@@ -85,8 +83,7 @@ def critical_slack(
     order = as_order(order, require_momdp(momdp).signals)
     if len(order.objectives) < 2:
         raise InputError(f"The order {str(order)!r} has one objective; slack on it buys nothing without a second one.")
-    if points is not None and not all(0 <= slack < np.inf for slack in points):
-        raise InputError(f"The slacks {list(points)} should be numbers from 0 on.")
+    asked = None if points is None else _slacks(points)
     process = momdp.ordered(plain(Order(order.objectives[:2])))
     common_gamma(process)
     ends = [_end(process, *pair) for pair in ((0, 1), (1, 0))]
@@ -95,8 +92,16 @@ def critical_slack(
     curve = _Curve(process, left, right)
     if curve.slack(right) <= _NOTHING * (abs(left.returns[0]) + abs(right.returns[0])):
         flat = _floats(left.returns)
-        return tuple(SlackPoint(float(slack), flat, 0.0, _plain(process, left)) for slack in points or [0.0])
-    return _corners(curve) if points is None else tuple(_point(curve, float(slack)) for slack in points)
+        return tuple(SlackPoint(slack, flat, 0.0, _plain(process, left)) for slack in asked or [0.0])
+    return _corners(curve) if asked is None else tuple(_point(curve, slack) for slack in asked)
+
+
+def _slacks(points: Any) -> list[float]:
+    """Where the curve is asked for."""
+    slacks = as_numbers("slacks", points)
+    if slacks.ndim != 1 or not slacks.size or not ((slacks >= 0) & (slacks < np.inf)).all():
+        raise InputError(f"The slacks {points} should be a list of numbers from 0 on.")
+    return slacks.tolist()
 
 
 def plain(order: Order) -> Order:

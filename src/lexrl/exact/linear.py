@@ -90,14 +90,16 @@ class System:
 
     def _iterate(self, right: Any, guess: Any, rtol: float) -> Float[np.ndarray, " S"]:
         """BiCGSTAB, started again from its own answer, which takes out the drift between the method's residual and the
-        true one; elimination where it does not get there."""
-        value, largest = np.zeros_like(right) if guess is None else guess, np.max(np.abs(right))
+        true one; elimination where it does not get there. In units of the right side, as the method gives up where
+        numbers are small."""
+        unit = 2.0 ** np.floor(np.log2(np.max(np.abs(right))))
+        scaled, value = right / unit, np.zeros_like(right) if guess is None else guess / unit
+        enough = 10 * rtol * np.linalg.norm(scaled)
         for _ in range(4):
-            value, _ = spl.bicgstab(self._matrix, right, x0=value, rtol=rtol, atol=0.0, maxiter=500)
-            residual = right - self._matrix @ value
-            limit = 10 * rtol * np.sqrt(len(right)) * largest + 1e-14 * np.max(np.abs(value))
-            if np.isfinite(value).all() and np.max(np.abs(residual)) <= limit:
-                return value
+            value, _ = spl.bicgstab(self._matrix, scaled, x0=value, rtol=rtol, atol=0.0, maxiter=500)
+            missed = np.linalg.norm(scaled - self._matrix @ value)
+            if np.isfinite(value).all() and missed <= enough + 1e-14 * np.linalg.norm(value):
+                return unit * value
             value = value if np.isfinite(value).all() else np.zeros_like(right)
         return self._sparse.solve(right)
 

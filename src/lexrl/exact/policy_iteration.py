@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from lexrl import doubled
 from lexrl.doubled import Doubled
 from lexrl.errors import InputError
-from lexrl.exact import linear, proper
+from lexrl.exact import bounds, linear, proper
 from lexrl.exact.backups import Backup, Pairs, Values, exact_pairs, exact_rewards, look_ahead
 from lexrl.exact.clock import Clock
 from lexrl.lex import Arr
@@ -112,15 +112,18 @@ def refine(system: linear.System, rewards: Doubled, guess: Float[np.ndarray, " S
     value = doubled.exactly(system.solve(rewards.hi, guess))
     residual, size = _residual(system, rewards, value)
     for _ in range(_MOST_REFINEMENTS):
-        if (np.abs(residual) <= doubled.PRECISION * size).all():
+        # What is left over where nothing can be corrected would hide how much can be where values are small.
+        wrong = np.where(np.abs(residual) > doubled.PRECISION * size, residual, 0.0)
+        if not wrong.any():
             break
-        better = doubled.add(value, doubled.exactly(system.solve(residual, rtol=1e-10)))
-        left, size = _residual(system, rewards, better)
-        if not np.max(np.abs(left)) < np.max(np.abs(residual)):
+        better = doubled.add(value, doubled.exactly(system.solve(wrong, rtol=1e-10)))
+        left, total = _residual(system, rewards, better)
+        if not np.max(np.abs(left), where=np.abs(left) > doubled.PRECISION * total, initial=0.0) < np.max(
+            np.abs(wrong)
+        ):
             break
-        value, residual = better, left
-    # The inverse of I - gamma P has no negative entry, so that it takes bounds to bounds; 2 covers its own roundings.
-    error = 2 * np.abs(system.solve(np.abs(residual) + 2 * doubled.PRECISION * size, rtol=1e-3))
+        value, residual, size = better, left, total
+    error = bounds.bound(system, np.abs(residual) + 2 * doubled.PRECISION * size)
     return Evaluated(Values(value, error), float(np.max(np.abs(residual), initial=0.0)))
 
 
