@@ -286,7 +286,7 @@ def best_probabilities(returns: np.ndarray, order: Order) -> np.ndarray:
         return np.zeros(len(returns))
     means = np.stack(
         [
-            ranking.resampled_means(each, RESAMPLES, np.random.default_rng([0, i]))
+            ranking.bootstrap_means(each, RESAMPLES, np.random.default_rng([0, i]))
             if known[i] else np.zeros((RESAMPLES, returns.shape[2]))
             for i, each in enumerate(returns)
         ],
