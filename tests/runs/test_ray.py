@@ -87,8 +87,8 @@ def is_alive(pid):
 
 
 class Killer(threading.Thread):
-    """Kills workers at random moments, and nodes in between; spares what would be given up: a worker of a run whose last
-    two were killed without a new checkpoint."""
+    """Kills workers at random moments, and nodes in between; spares the worker of a run that would be given up, because
+    its last two were killed without a new checkpoint."""
 
     def __init__(self, root, cluster, kills, pause, nodes=0):
         super().__init__(daemon=True)
