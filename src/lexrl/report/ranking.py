@@ -185,7 +185,7 @@ def bootstrap_means(values: np.ndarray, resamples: int, random: np.random.Genera
     To choose among many: Student's variance reaches far beyond three seeds, and the noisiest would win most often.
     """
     n = len(values)
-    return values[0] + random.multinomial(n, np.full(n, 1 / n), resamples) @ (values - values[0]) / n
+    return random.multinomial(n, np.full(n, 1 / n), resamples) @ values / n
 
 
 def _walk(gaps: np.ndarray, slack: np.ndarray) -> Verdict:
