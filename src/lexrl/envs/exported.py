@@ -4,11 +4,12 @@ Importing Gymnasium takes longer than all of `import lexrl`, which comes before 
 So it is not imported here: the names wait for whoever imports it.
 """
 
+import dataclasses
 import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 GYMNASIUM = "gymnasium"
 
@@ -22,25 +23,29 @@ def register() -> None:
         gymnasium.register(f"lexrl/{name}-v0", f"lexrl.envs.registration:{name}", disable_env_checker=True)
 
 
-def _find(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-    """Python asks here for every module that is imported; Gymnasium is found as usual, and the names follow."""
-    if name != GYMNASIUM:
-        return None
-    sys.meta_path.remove(_waiting)
-    found = importlib.util.find_spec(name)
-    if found is not None and found.loader is not None:
-        execute = found.loader.exec_module
+@dataclasses.dataclass(frozen=True)
+class Waiting:
+    """Python asks it for every module that is imported; Gymnasium is found as usual, and the names follow."""
 
-        def execute_and_register(module: ModuleType) -> None:
-            execute(module)
-            register()
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != GYMNASIUM:
+            return None
+        sys.meta_path.remove(self)
+        found = importlib.util.find_spec(name)
+        if found is not None and found.loader is not None:
+            execute = found.loader.exec_module
 
-        found.loader.exec_module = execute_and_register
-    return found
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                register()
+
+            found.loader.exec_module = execute_and_register
+        return found
 
 
-_waiting = SimpleNamespace(find_spec=_find)
 if GYMNASIUM in sys.modules:
     register()
 else:
-    sys.meta_path.insert(0, _waiting)
+    sys.meta_path.insert(0, Waiting())
