@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -142,6 +143,16 @@ def test_file_systems_without_locks_have_leases(tmp_path, monkeypatch):
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"user": 1}', b"[" * 100_000, b"\xff"])
 def test_a_damaged_lock_file_of_the_dead_is_replaced(tmp_path, text):
     (tmp_path / locks.FILE).write_bytes(text)
+    with locks.hold(tmp_path):
+        assert locks.read_holder(tmp_path / locks.FILE).pid == os.getpid()
+
+
+@pytest.mark.parametrize("pid", ["1" + 30 * "0", "Infinity", "NaN", "null", '"x"'])
+def test_a_lease_of_what_can_be_no_process_is_replaced(tmp_path, before, pid):
+    lease = locks.Holder("ada", socket.gethostname(), 7, "now", "token", True)
+    text = locks._text(lease).decode().replace('"pid": 7', f'"pid": {pid}')
+    (tmp_path / locks.FILE).write_text(text)
+    locks.require_free(tmp_path)
     with locks.hold(tmp_path):
         assert locks.read_holder(tmp_path / locks.FILE).pid == os.getpid()
 

@@ -215,7 +215,7 @@ def _parse(text: bytes) -> Holder | None:
             str(found["user"]), str(found["host"]), int(found["pid"]), str(found["since"]), str(found["token"]),
             found["lease"] is True, int(found.get("attempt", 0)),
         )  # fmt: skip
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 
@@ -291,7 +291,7 @@ def _alive(path: pathlib.Path, holder: Holder) -> bool:
     if holder.host == socket.gethostname():
         try:
             os.kill(holder.pid, 0)
-        except ProcessLookupError:
+        except (ProcessLookupError, OverflowError):  # the latter: no process can have such a number
             return False
         except PermissionError:
             pass

@@ -25,6 +25,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import reprlib
 import stat
 import tempfile
@@ -55,10 +56,16 @@ IN_RUN: Kinds = {
 """What `run.json` must hold."""
 IN_SUMMARY: Kinds = {"per_episode": dict, "stopped": dict, "seconds": float, "run": dict, "files": dict}
 """What `summary.json` must hold."""
+IN_CHECKPOINT: Kinds = {"steps": list, "seconds": (float, int), "metrics": list, "versions": dict}
+"""What a checkpoint and the last state must hold beside their arrays."""
 DECIDING = (
     "algorithm", "env", "order", "objectives", "seeds", "total_timesteps", "num_log_points", "eval_episodes",
 )  # fmt: skip
 """Of `run.json`, what decides the numbers."""
+LEFTOVER = re.compile(
+    r"\.(run\.json|summary\.json|metrics\.(csv|json)|(curves|map)\.png|(final|seed-\d+|\d{12})\.safetensors)\.\w{8}"
+)
+"""The name of a file that was not written to the end."""
 CHECKSUM = "sha256"
 OTHERS = "wandb"
 """The folder of another program, which makes links in it."""
@@ -309,6 +316,19 @@ def write_checkpoint(
         path.unlink()
 
 
+def read_checkpoint(path: pathlib.Path, run: Identity) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """A checkpoint, or the last state, of a run, with its curves; else a sentence."""
+    arrays, about = read_arrays(path, run)
+    require(path, about, IN_CHECKPOINT)
+    steps, curves = about["steps"], {name: arrays.get(f"metrics/{name}") for name in map(str, about["metrics"])}
+    if not steps or not all(type(step) is int for step in steps):
+        raise Damaged(f"The file {str(path)!r} is damaged: its 'steps' are not whole numbers.")
+    for name, curve in curves.items():
+        if curve is None or curve.ndim not in (2, 3) or len(curve) != len(steps):
+            raise Damaged(f"The file {str(path)!r} is damaged: {name!r} does not have one row for each step.")
+    return arrays, about
+
+
 def write_curves(folder: pathlib.Path, rows: Sequence[Mapping[str, Any]], run: Identity) -> None:
     """Write `metrics.csv`, tied to its run."""
     content = csv_bytes(rows)
@@ -354,10 +374,19 @@ def remove_checkpoints(folder: pathlib.Path) -> None:
     place = inside(folder, CHECKPOINTS)
     if place.is_dir():
         (place / TIES).unlink(missing_ok=True)
-        for path in [*checkpoints(folder), *place.glob(".[0-9]*.safetensors.*")]:  # the latter: a killed write's
+        for path in checkpoints(folder):
             path.unlink()
         if not any(place.iterdir()):
             place.rmdir()
+
+
+def remove_leftovers(folder: pathlib.Path) -> None:
+    """Remove what a killed process was writing: files of a run, under the names that `write_bytes` gives them until
+    they are complete. For whoever holds the folder."""
+    for place in (folder, inside(folder, CHECKPOINTS), inside(folder, POLICIES)):
+        for path in place.glob(".*") if place.is_dir() else ():
+            if LEFTOVER.fullmatch(path.name) and path.is_file():
+                path.unlink()
 
 
 def is_run(folder: pathlib.Path) -> bool:

@@ -10,6 +10,7 @@ import io
 import itertools
 import json
 import os
+import pathlib
 import random
 import shutil
 import time
@@ -29,6 +30,7 @@ COMMANDS = (
     "evaluate RUN --episodes 2", "verify RUN --episodes 20", "compare RUN RUN", "report RUN", "resume RUN",
     "continue RUN --steps 64", "video RUN --out OUT.png",
 )  # fmt: skip
+PNG = (store.CURVES, store.MAP)
 FAILURES = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO, errno.EDQUOT)
 WRONG = [
     None,
@@ -129,7 +131,13 @@ def mutate(path, dice, _, sealed=False):
     """JSON of wrong types: a value, or a key, somewhere in it."""
     if path.suffix != ".json":
         return flip(path, dice, _)
-    content = json.loads(path.read_text())
+    content = spoil(json.loads(path.read_text()), dice)
+    path.write_text(json.dumps(seal(content) if sealed else content))
+    return None
+
+
+def spoil(content, dice):
+    """With a value of a wrong type, or under another name, somewhere in it."""
     place = content
     while True:
         keys = list(place) if isinstance(place, dict) else range(len(place))
@@ -141,8 +149,7 @@ def mutate(path, dice, _, sealed=False):
         place["x" + key] = place.pop(key)
     else:
         place[key] = dice.choice(WRONG)
-    path.write_text(json.dumps(seal(content) if sealed else content))
-    return None
+    return content
 
 
 def seal(content):
@@ -155,7 +162,24 @@ def seal(content):
 
 def forge(path, dice, other):
     """With a checksum that is right: only types can tell."""
-    return mutate(path, dice, other, sealed=True)
+    return forge_arrays(path, dice) if path.suffix == ".safetensors" else mutate(path, dice, other, sealed=True)
+
+
+def forge_arrays(path, dice):
+    """A description of wrong types, or an array that is lost, renamed, or of another type or shape."""
+    arrays, about = store.read_arrays(path)
+    name = dice.choice(sorted(arrays))
+    change = dice.choice(["description", "lost", "renamed", "type", "shape", "axes"])
+    if change == "description":
+        about = spoil(about, dice)
+    elif change in ("lost", "renamed"):
+        array = arrays.pop(name)
+        arrays |= {f"x{name}": array} if change == "renamed" else {}
+    else:
+        array = arrays[name]
+        shape = array.reshape(-1)[:-1] if change == "shape" else array[None]
+        arrays[name] = array.astype("float64") if change == "type" else shape
+    store.write_arrays(path, arrays, about)
 
 
 DAMAGES = (
@@ -369,6 +393,19 @@ def test_files_of_others_stay(runs, tmp_path):
     (tmp_path / "run" / "checkpoints" / "notes.txt").write_text("mine")
     lexrl.resume(tmp_path / "run")
     assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["notes.txt"]
+
+
+def test_what_a_killed_process_was_writing_is_removed(runs, tmp_path):
+    """Under any name of a run's files; once, only that of a checkpoint was."""
+    shutil.copytree(runs / "stopped-a", tmp_path / "run")
+    names = [path.relative_to(runs / kind) for kind in ("stopped-a", "finished-a") for path in files(runs / kind)]
+    half = [tmp_path / "run" / name.with_name(f".{name.name}.ihsg_okz") for name in (*names, *map(pathlib.Path, PNG))]
+    for path in half:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{")
+    (tmp_path / "run" / ".notes.txt").write_text("mine")
+    lexrl.resume(tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").rglob(".*")] == [".notes.txt"]
 
 
 @pytest.mark.parametrize("name", ["checkpoints", "policies"])

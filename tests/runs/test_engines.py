@@ -12,7 +12,8 @@ from jaxtyping import TypeCheckError
 import anonymous
 import lexrl
 from lexrl import memory, store
-from lexrl.engine import processes, worker
+from lexrl.engine import outcomes, processes, worker
+from lexrl.engine.outcomes import Deaths
 from lexrl.errors import InputError
 from lexrl.runs import plan, record
 
@@ -99,6 +100,19 @@ def test_what_kills_three_workers_is_given_up_and_errors_are_not_repeated(tmp_pa
     assert found["dies"].why.startswith("It killed 3 workers, the last one by SIGKILL before its first checkpoint")
     assert store.read_json(tmp_path / "dies" / "failure.json")["deaths"] == 3
     assert sorted(starts) == ["dies"] * 3 + ["ends", "fails"]
+
+
+def test_lost_nodes_are_not_held_against_a_run_as_soon_as_dead_workers(tmp_path, monkeypatch):
+    """A new checkpoint forgives both."""
+    deaths, steps = Deaths(), [0]
+    monkeypatch.setattr(outcomes, "latest_step", lambda _: steps[0])
+    kinds = [False, False, *[True] * 9]
+    assert {deaths.judge(tmp_path, "SIGKILL", with_node).state for with_node in kinds} == {"lost"}
+    steps[0] = 100
+    assert {deaths.judge(tmp_path, "SIGKILL", with_node).state for with_node in kinds} == {"lost"}
+    given_up = deaths.judge(tmp_path, "NodeDiedError", True)
+    assert given_up.why.startswith("It was lost with 10 nodes, the last one by NodeDiedError after step 100;")
+    assert store.read_json(tmp_path / "failure.json")["deaths"] == 10
 
 
 def test_shares_of_the_cores(monkeypatch):

@@ -91,6 +91,7 @@ def test_killed_at_twenty_random_moments(places, command, whole):
             assert process.returncode in (0, -signal.SIGKILL), complaint
         assert content(folder) == whole
         assert not (folder / "checkpoints").exists()
+        assert not list(folder.rglob(".*"))  # nothing half-written is left
 
 
 def kill(process, folder, alive_for_a_checkpoint, later):

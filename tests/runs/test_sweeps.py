@@ -9,7 +9,7 @@ import pytest
 
 import lexrl
 from lexrl import cli, store
-from lexrl.engine import sweep_figures, sweeps, values
+from lexrl.engine import sweep_figures, sweep_files, sweeps, values
 from lexrl.errors import InputError
 from lexrl.order import parse
 from lexrl.report import folder as reports
@@ -57,6 +57,8 @@ def test_settings_of_parts_go_by_their_own_names():
         values.changed(lexrl.LPPO(), {"nothing": 1})
     with pytest.raises(InputError, match="num_envs cannot be 'many'"):
         values.changed(lexrl.LPPO(), {"num_envs": "many"})
+    with pytest.raises(InputError, match=r"networks has settings of its own and cannot be '1'.*: hidden_sizes"):
+        values.changed(lexrl.LPPO(), {"networks": "1"})
 
 
 def test_floats_are_trained_together_and_structure_apart():
@@ -77,6 +79,23 @@ def test_the_best_is_chosen_lexicographically():
     assert probabilities(low, high, order="signal_1 >= -5 > max signal_2").tolist() == [1, 0]
     assert probabilities(low, high, order="min signal_1 > max signal_2").tolist() == [1, 0]
     assert probabilities(low, low).sum() == pytest.approx(1)
+
+
+def test_noise_does_not_win():
+    """Once, the combination whose cost was 5.5 for one of three seeds won: resamples went far below 0."""
+    order = "min cost > max reward"
+    good, careful = [[0.0, 100], [0.1, 100], [0, 100]], [[0.0, 20], [0, 50], [0, 50]]
+    noisy, worse = [[0.0, 20], [5.5, 20], [0.1, 30]], [[0.2, 30], [0, 40], [0, 40]]
+    found = probabilities(good, careful, noisy, worse, order=order)
+    assert found[2] < 0.01
+    assert found[0] == pytest.approx(8 / 27, abs=0.03)  # as often as its costs are 0, and it has all the reward
+    assert found[:2].sum() > 0.85
+
+
+def test_words_of_the_best_settings():
+    each = ("softmax 0.1", "32x32", "0.1", (8, 4), "x", 0.5)
+    words = [["softmax 0.1"], ["32", "32"], ["0.1"], ["8", "4"], ["x"], ["0.5"]]
+    assert [sweep_files._words(one) for one in each] == words
 
 
 def test_nan_cannot_win():

@@ -30,7 +30,7 @@ class Engine:
     Ray cluster whose nodes see the same folders. The same plan leaves the same numbers on each of them.
 
     A worker that dies, or is lost with its node, has its run resumed by another; a run that kills three workers in a
-    row is marked failed, and the others go on.
+    row, or is lost with ten nodes, is marked failed, and the others go on.
     """
 
     kind: str = "here"

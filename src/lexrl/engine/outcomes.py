@@ -8,8 +8,9 @@ from lexrl import store
 
 FAILURE = "failure.json"
 """In a run's folder: why it failed."""
-MAX_DEATHS = 3
-"""A run that kills so many workers in a row, without a new checkpoint in between, is marked failed."""
+MAX_DEATHS, MAX_LOST_NODES = 3, 10
+"""A run that kills so many workers in a row, without a new checkpoint in between, or is lost with so many nodes, is
+marked failed. A node that vanishes is rarely the fault of its run."""
 
 
 class Outcome(NamedTuple):
@@ -22,24 +23,26 @@ class Outcome(NamedTuple):
 
 
 class Deaths:
-    """Counts the workers that each run killed since its last checkpoint."""
+    """Counts the workers that each run killed, and the nodes that it was lost with, since its last checkpoint."""
 
     def __init__(self):
-        self._deaths = Counter[pathlib.Path]()
+        self._workers, self._nodes = Counter[pathlib.Path](), Counter[pathlib.Path]()
         self._steps: dict[pathlib.Path, int] = {}
 
-    def judge(self, folder: pathlib.Path, cause: str) -> Outcome:
-        """After the death of a worker: the run is to be resumed, or it has failed."""
+    def judge(self, folder: pathlib.Path, cause: str, with_node: bool = False) -> Outcome:
+        """After the death of a worker, or of its whole node: the run is to be resumed, or it has failed."""
         steps = latest_step(folder)
         if steps > self._steps.get(folder, 0):
-            self._deaths[folder] = 0
+            self._workers[folder] = self._nodes[folder] = 0
         self._steps[folder] = steps
-        self._deaths[folder] += 1
-        if self._deaths[folder] < MAX_DEATHS:
+        deaths, most = (self._nodes, MAX_LOST_NODES) if with_node else (self._workers, MAX_DEATHS)
+        deaths[folder] += 1
+        if deaths[folder] < most:
             return Outcome(folder, "lost", cause)
         where = f"after step {steps:,}" if steps else "before its first checkpoint"
-        why = f"It killed {MAX_DEATHS} workers, the last one by {cause} {where}; is there enough memory?"
-        store.write_json(store.inside(folder, FAILURE), {"why": why, "deaths": MAX_DEATHS})
+        what = f"It was lost with {most} nodes" if with_node else f"It killed {most} workers"
+        why = f"{what}, the last one by {cause} {where}; is there enough memory?"
+        store.write_json(store.inside(folder, FAILURE), {"why": why, "deaths": most})
         return Outcome(folder, "failed", why)
 
 

@@ -113,7 +113,8 @@ def _judge(ray: Any, ref: Any, folder: pathlib.Path, deaths: Deaths) -> Outcome:
         store.write_json(store.inside(folder, FAILURE), {"why": why})
         return Outcome(folder, "failed", why)
     except lost.RayError as error:
-        return ended(folder) or deaths.judge(folder, type(error).__name__)
+        with_node = isinstance(error, lost.NodeDiedError | lost.LocalRayletDiedError)
+        return ended(folder) or deaths.judge(folder, type(error).__name__, with_node)
 
 
 def _sizes(ray: Any, num_runs: int, workers: int | None) -> tuple[int, int]:

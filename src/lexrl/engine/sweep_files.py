@@ -1,6 +1,7 @@
 """What a sweep leaves beside its runs: a table as CSV and a page, figures, and the best settings as a command."""
 
 import pathlib
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -103,7 +104,9 @@ def without(words: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _words(value: Any) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, tuple | list) else str(value).split("x")
+    if isinstance(value, tuple | list):
+        return [str(each) for each in value]
+    return value.split("x") if re.fullmatch(r"\d+(x\d+)+", value := str(value)) else [value]  # layers, as in 32x32
 
 
 def _chapter(found: Sweep, content: dict[str, Any], curve: list[Point]) -> dict[str, Any]:

@@ -286,7 +286,7 @@ def best_probabilities(returns: np.ndarray, order: Order) -> np.ndarray:
         return np.zeros(len(returns))
     means = np.stack(
         [
-            ranking.resampled_means(each, RESAMPLES, np.random.default_rng([0, i]))
+            ranking.bootstrap_means(each, RESAMPLES, np.random.default_rng([0, i]))
             if known[i] else np.zeros((RESAMPLES, returns.shape[2]))
             for i, each in enumerate(returns)
         ],
@@ -297,6 +297,7 @@ def best_probabilities(returns: np.ndarray, order: Order) -> np.ndarray:
         if objective.limit is not None:
             value = np.minimum(value, objective.sign * objective.limit)
         top = np.where(left, value, -np.inf).max(axis=1, keepdims=True)
-        left &= value >= top - slack - 1e-12 * np.abs(top)
+        rounding = 1e-12 * np.abs(returns[known][..., i]).max()  # sums of the same numbers in another order
+        left &= value >= top - slack - rounding
     wins: np.ndarray = left / left.sum(axis=1, keepdims=True)
     return wins.mean(axis=0)

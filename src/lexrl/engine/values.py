@@ -127,6 +127,10 @@ def _paths(part: Any, name: str) -> Any:
 def _replace(part: Any, path: Sequence[str], value: Any) -> Any:
     first, *rest = path
     before = vars(part)[first]
+    reads_text = any("converter" in field.metadata for field in dataclasses.fields(part) if field.name == first)
+    if isinstance(value, str) and not rest and dataclasses.is_dataclass(before) and not reads_text:
+        own = ", ".join(field.name for field in dataclasses.fields(before))
+        raise InputError(f"{first} has settings of its own and cannot be {value!r}; vary one of them: {own}.")
     new = _replace(before, rest, value) if rest else _as_type_of(before, value, first)
     return dataclasses.replace(part, **{first: new})
 

@@ -35,7 +35,8 @@ def extend(folder: pathlib.Path, steps: float | int, env: Any = None, algorithm:
                 f"The last state of the run in {str(folder)!r} was not kept, because it takes more than "
                 f"{store.MAX_FINAL // 10**6} MB; train it anew with more steps."
             )
-        arrays, about = store.read_arrays(store.inside(folder, store.FINAL), old)
+        store.require_files(folder, store.read_summary(folder, before.seeds, before.order.names))
+        arrays, about = store.read_checkpoint(store.inside(folder, store.FINAL), old)
         content |= {"total_timesteps": total}
         new = store.Identity(old.id, store.deciding_hash(content))
         store.write_checkpoint(folder, about["steps"][-1], arrays, about | {"run": new._asdict()})

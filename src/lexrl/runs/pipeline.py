@@ -194,6 +194,7 @@ def _open(folder: pathlib.Path, run: Run) -> tuple[store.Identity, Checkpoint | 
     if not store.is_run(folder):
         return record.begin(folder, run), None
     identity = record.require_same(folder, run)
+    store.remove_leftovers(folder)
     checkpoint, notes = latest_checkpoint(folder, identity)
     for sentence in notes:
         warnings.warn(sentence, stacklevel=4)
@@ -272,7 +273,7 @@ def latest_checkpoint(folder: pathlib.Path, identity: store.Identity) -> tuple[C
     notes = []
     for path in store.checkpoints(folder):
         try:
-            arrays, about = store.read_arrays(path, identity)
+            arrays, about = store.read_checkpoint(path, identity)
             if int(path.stem) != about["steps"][-1]:
                 raise store.Damaged(f"The file {str(path)!r} is damaged: it is of step {about['steps'][-1]}.")
         except store.Damaged as error:
