@@ -4,12 +4,11 @@ Importing Gymnasium takes longer than all of `import lexrl`, which comes before 
 So it is not imported here: the names wait for whoever imports it.
 """
 
-import dataclasses
 import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 GYMNASIUM = "gymnasium"
 
@@ -23,29 +22,25 @@ def register() -> None:
         gymnasium.register(f"lexrl/{name}-v0", f"lexrl.envs.registration:{name}", disable_env_checker=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class Waiting:
-    """Python asks it for every module that is imported; Gymnasium is found as usual, and the names follow."""
+def _find(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    """Python asks here for every module that is imported; Gymnasium is found as usual, and the names follow."""
+    if name != GYMNASIUM:
+        return None
+    sys.meta_path.remove(_waiting)
+    found = importlib.util.find_spec(name)
+    if found is not None and found.loader is not None:
+        execute = found.loader.exec_module
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != GYMNASIUM:
-            return None
-        sys.meta_path.remove(self)
-        found = importlib.util.find_spec(name)
-        if found is not None and found.loader is not None:
-            execute = found.loader.exec_module
+        def execute_and_register(module: ModuleType) -> None:
+            execute(module)
+            register()
 
-            def execute_and_register(module: ModuleType) -> None:
-                execute(module)
-                register()
-
-            found.loader.exec_module = execute_and_register
-        return found
+        found.loader.exec_module = execute_and_register
+    return found
 
 
+_waiting = SimpleNamespace(find_spec=_find)
 if GYMNASIUM in sys.modules:
     register()
 else:
-    sys.meta_path.insert(0, Waiting())
+    sys.meta_path.insert(0, _waiting)
