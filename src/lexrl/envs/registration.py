@@ -1,8 +1,8 @@
 """The environments in Gymnasium: `gymnasium.make("lexrl/CartSafe-v0", observe_cos_sin=True)`.
 
-Importing lexrl and Gymnasium registers them, in either order. `envs/exported.py` registers only strings that name the
-makers below; this module is imported when an environment is made. Without importing lexrl first,
-`gymnasium.make("lexrl:lexrl/CartSafe-v0")` does so itself.
+Import Gymnasium before lexrl: `import lexrl` alone must stay quick, so it registers only with what is imported already.
+`envs/exported.py` registers only strings that name the makers below; this module is imported when an environment is
+made. Without importing lexrl first, `gymnasium.make("lexrl:lexrl/CartSafe-v0")` does so itself.
 
 By MO-Gymnasium's convention the reward is a vector, one entry per signal, and `reward_space` describes it;
 `info["signals"]` has the same numbers by name. Signals keep the environment's own signs: a cost is positive. The rest
