@@ -124,7 +124,7 @@ def folder(tmp_path_factory):
 
 def test_stages_leave_references(folder):
     result = lexrl.load(folder)
-    assert all(0 <= index < 8 for one in result.selection for index in one["references"])
+    assert all(0 <= index < 11 for one in result.selection for index in one["references"])
     (reference,) = references.own_references(result)
     assert reference.num_objectives == 1
     stage_1 = [result.policies[0].algorithm.describe_candidate(2, one["references"][0]) for one in result.selection]
