@@ -321,8 +321,10 @@ def read_checkpoint(path: pathlib.Path, run: Identity) -> tuple[dict[str, np.nda
     arrays, about = read_arrays(path, run)
     require(path, about, IN_CHECKPOINT)
     steps, curves = about["steps"], {name: arrays.get(f"metrics/{name}") for name in map(str, about["metrics"])}
-    if not steps or not all(type(step) is int for step in steps):
-        raise Damaged(f"The file {str(path)!r} is damaged: its 'steps' are not whole numbers.")
+    if not steps or not all(type(step) is int for step in steps) or steps != sorted(set(steps)) or steps[0] < 0:
+        raise Damaged(f"The file {str(path)!r} is damaged: its 'steps' are not increasing whole numbers.")
+    if not all(isinstance(number, str) for number in about["versions"].values()):
+        raise Damaged(f"The file {str(path)!r} is damaged: its 'versions' are not names with numbers.")
     for name, curve in curves.items():
         if curve is None or curve.ndim not in (2, 3) or len(curve) != len(steps):
             raise Damaged(f"The file {str(path)!r} is damaged: {name!r} does not have one row for each step.")

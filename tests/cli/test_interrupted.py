@@ -15,12 +15,17 @@ class Interrupt:
 
 sys.meta_path.insert(0, Interrupt())
 sys.argv = ["lexrl", "list"]
-from lexrl.__main__ import main
+from lexrl_command import main
 main()
 """
 
 
-@pytest.mark.parametrize("module", ["rich", "jax", "jax.numpy", "lexrl.cli", "lexrl.backend", "lexrl.cli.list", "tyro"])
+MODULES = [
+    "lexrl", "gymnasium", "numpy", "rich", "jax", "jax.numpy", "lexrl.cli", "lexrl.backend", "lexrl.cli.list", "tyro",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_while_importing(module):
     program = PROGRAM.format(module=module)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)

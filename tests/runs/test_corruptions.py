@@ -335,6 +335,39 @@ def test_every_entry_is_checked(runs, tmp_path, name, file, value):
         assert sentence.endswith(".") or not sentence, key
 
 
+def leaves(content):
+    """The dict or list, and the key in it, of every value of a description, however deep."""
+    for key in list(content) if isinstance(content, dict) else range(len(content)):
+        yield content, key
+        if isinstance(content[key], dict | list):
+            yield from leaves(content[key])
+
+
+@pytest.mark.parametrize("value", [*WRONG, LOST], ids=lambda value: "lost" if value is LOST else repr(value)[:12])
+def test_every_entry_of_a_checkpoint_is_checked(runs, tmp_path, value):
+    """Each value of its description in turn, however deep: 'versions' once met a list where a number was expected."""
+    folder = tmp_path / "run"
+    shutil.copytree(runs / "stopped-a", folder)
+    path = store.checkpoints(folder)[0]
+    arrays, intact = store.read_arrays(path)
+    for i in range(len(list(leaves(intact)))):
+        about = json.loads(json.dumps(intact))
+        place, key = list(leaves(about))[i]
+        if value is LOST:
+            del place[key]
+        else:
+            place[key] = value
+        store.write_arrays(path, arrays, about)
+        sentence = ""
+        try:
+            seen(folder)
+        except InputError as error:
+            sentence = str(error)
+        except Exception as error:
+            raise AssertionError(f"{key!r} of a checkpoint: {type(error).__name__}: {error}") from error
+        assert sentence.endswith(".") or not sentence, key
+
+
 @pytest.mark.slow
 def test_many(runs, tmp_path, capsys):
     first = int(os.environ.get("LEXRL_FUZZ_SEED", random.SystemRandom().randrange(10**9)))

@@ -33,8 +33,8 @@ def require_in_unit_interval(**values: Any) -> None:
 
 
 def require_above_zero(**values: Any) -> None:
-    """Refuse a number, or one of several, that is not above 0; traced ones pass."""
-    _require(values, "it must be above 0", lambda x: x > 0)
+    """Refuse a number, or one of several, that is not above 0 or infinite; traced ones pass."""
+    _require(values, "it must be above 0 and finite", lambda x: 0 < x < float("inf"))
 
 
 def require_at_least(least: int | float, **values: Any) -> None:
