@@ -2,12 +2,22 @@
 
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
 
 from lexrl import locks, store
 from lexrl.errors import InputError
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_folder_that_has_no_name_to_number(tmp_path, monkeypatch, name):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "mine.txt").touch()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(InputError, match=rf"^The folder '{re.escape(name)}' is not empty; give another with --out\.$"):
+        store.new_folder(pathlib.Path(name))
 
 
 def test_a_new_folder_gets_the_name_it_wants(tmp_path):

@@ -90,6 +90,8 @@ def new_folder(wanted: pathlib.Path) -> pathlib.Path:
     It gets an empty lock file, so that of two processes that want it at the same time the second takes the next number.
     """
     for number in itertools.count(1):
+        if number > 1 and wanted.name in ("", ".."):
+            raise InputError(f"The folder {str(wanted)!r} is not empty; give another with --out.")
         try:
             folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
             if _take(folder):

@@ -92,7 +92,9 @@ def parse(text: str) -> tuple[str, list[str] | Range]:
         return name.strip(), chosen
     count = int(found[4])
     if not 2 <= count <= MAX_VALUES or not np.isfinite([low, high]).all() or (scale == "log" and min(low, high) <= 0):
-        raise InputError(f"{text!r} cannot be read; it takes two values or more, above 0 on a logarithmic scale.")
+        raise InputError(
+            f"{text!r} cannot be read; it takes 2 to {MAX_VALUES:,} values, above 0 on a logarithmic scale."
+        )
     each = np.geomspace(low, high, count) if scale == "log" else np.linspace(low, high, count)
     return name.strip(), [f"{value:.4g}" for value in each]
 
