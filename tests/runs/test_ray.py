@@ -240,6 +240,22 @@ def test_ctrl_c_leaves_checkpoints(tmp_path, cluster):
         assert not (folder / locks.FILE).exists()  # it was let go of
 
 
+def test_ctrl_c_in_a_destructor_is_not_lost(monkeypatch):
+    """Python only prints that it ignores an exception raised there."""
+
+    class Interrupting:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    before, ignored = signal.getsignal(signal.SIGINT), []
+    monkeypatch.setattr(sys, "unraisablehook", lambda about: ignored.append(about.exc_type))
+    with engine._interrupts() as interrupts:
+        Interrupting()
+    assert ignored == [KeyboardInterrupt]
+    assert interrupts == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_without_ray_there_is_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(engine.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs Ray, which is not installed: pip install 'lexrl\[ray\]'"):

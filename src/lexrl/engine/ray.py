@@ -10,7 +10,9 @@ import importlib
 import importlib.util
 import os
 import pathlib
+import signal
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -39,10 +41,12 @@ def require() -> None:
 
 def perform(folders: Sequence[pathlib.Path], workers: int | None, address: str | None) -> Iterator[Outcome]:
     """Have the runs in the folders executed; yields what happens to them."""
-    with _connected(address) as ray:
+    with _connected(address) as ray, _interrupts() as interrupts:
         tasks = _Tasks(ray, folders, workers)
         try:
             while tasks.waiting or tasks.busy:
+                if interrupts:
+                    raise KeyboardInterrupt
                 yield from tasks.start()
                 yield from tasks.look()
         finally:
@@ -164,6 +168,28 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         inner.print_to_stdstream = before
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Every Ctrl-C so far, beside what is done about it: an exception is lost if it is raised in a destructor, of which
+    Ray has many."""
+    seen: list[int] = []
+    if threading.current_thread() is not threading.main_thread() or not callable(
+        before := signal.getsignal(signal.SIGINT)
+    ):
+        yield seen
+        return
+
+    def note(number: int, frame: Any) -> None:
+        seen.append(number)
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _require_answer(address: str | None) -> None:
