@@ -6,7 +6,7 @@ with one compiled program.
 
     problems(m, "development")      families and seeds to develop on: look as often as you like
     problems(m, "held-out")         other families, and other seeds of all of them: look once
-    deep(m, split), noise_first(m, split), slacks(split)        the other questions
+    deep(m, split), noise_first(m, split), inserted(split, ...), slacks(split)        the other questions
 
 A policy is *optimal* if no objective is short of the lexicographic optimum by more than 2 % of its span,
 `span_i = max_pi J_i(pi) - min_pi J_i(pi)` over all policies; it *keeps the first* if objective 1 is not.
@@ -287,6 +287,8 @@ Family = Callable[[np.random.Generator, int], Model]
 
 DEVELOPMENT: tuple[Family, ...] = (layered, trap, temptation, hazards, noisy, one_step, never_ending)
 HELD_OUT: tuple[Family, ...] = (shortest_paths, branching, mixed_scales, slippery, loops)
+UP_TO_FOUR: tuple[Family, ...] = (temptation, hazards, slippery)
+"""They have no more signals, or actions, than four objectives need."""
 DEEP: tuple[Family, ...] = (chain_walk, chain_lock)
 DEEP_HELD_OUT: tuple[Family, ...] = (deep_sea,)
 
@@ -294,7 +296,7 @@ DEEP_HELD_OUT: tuple[Family, ...] = (deep_sea,)
 def problems(m: int, split: Split, count: int = 3) -> list[Problem]:
     """`count` problems of each family: of all families on held-out seeds, or those for development."""
     chosen = DEVELOPMENT if split == "development" else DEVELOPMENT + HELD_OUT
-    return _drawn(chosen, m, split, count)
+    return _drawn(tuple(one for one in chosen if m <= 4 or one not in UP_TO_FOUR), m, split, count)
 
 
 def deep(m: int, split: Split, count: int = 6) -> list[Problem]:
@@ -316,20 +318,45 @@ def noise_first(m: int, split: Split, count: int = 3) -> list[Problem]:
     return [problem(f"noise before {name}", model, np.eye(m)[0]) for name, model in each]
 
 
+def inserted(split: Split, place: int, noise: float, count: int = 3) -> list[Problem]:
+    """The problems with M = 2 and a further objective at a place in the order (0: first) that is always 0, but for its
+    noise."""
+
+    def widened(model: Model) -> tuple[Model, np.ndarray]:
+        rewards = np.insert(model.rewards, place, 0.0, axis=0)
+        return model._replace(rewards=rewards), np.insert(np.full(2, model.noise), place, noise)
+
+    chosen = DEVELOPMENT if split == "development" else DEVELOPMENT + HELD_OUT
+    return [
+        problem(family.__name__, *widened(family(_generator(family.__name__, split, k), 2)))
+        for family in chosen
+        for k in range(count)
+    ]
+
+
 class Slack(NamedTuple):
-    """A problem with a slack on the return of its first objective, a fifth of what its optimum is above the return
-    that the second objective alone would give it."""
+    """A problem with a slack on the return of every objective but the last."""
 
     problem: Problem
-    slack: float
+    slack: tuple[float, ...]
+    """Shares of what separates the optimum from that of the reversed order; 0 for the last."""
+    most: float
+    """What the last objective has at best while the others lose no more than their slack."""
 
 
-def slacks(split: Split, count: int = 6) -> list[Slack]:
-    """Problems with M = 2 in which the first objective can be traded for the second."""
+SHARES = (0.05, 0.2, 0.6)
+"""Small, middling and large, in turns."""
+
+
+def slacks(m: int, split: Split, count: int = 6) -> list[Slack]:
+    """Problems in which objectives can be traded for less important ones."""
     found = []
-    for each in _drawn((layered, temptation, trap), 2, split, count):
-        second_alone = exact.solve(each.momdp, "max o2 > max o1").returns[1]
-        found.append(Slack(each, float(0.2 * (each.optimum[0] - second_alone))))
+    for k, each in enumerate(_drawn((layered, temptation, trap), m, split, count)):
+        reversed_order = " > ".join(f"max {signal}" for signal in reversed(each.momdp.signals))
+        room = np.maximum(each.optimum - exact.solve(each.momdp, reversed_order).returns[::-1], 0.0)
+        slack = SHARES[k % len(SHARES)] * room * (np.arange(m) < m - 1)
+        most = exact.solve_slack(each.momdp, each.order, slack=slack).returns[-1]
+        found.append(Slack(each, tuple(slack.tolist()), float(most)))
     return found
 
 

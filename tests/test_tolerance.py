@@ -283,6 +283,7 @@ class TestReading:
         assert tol.as_tolerance(Relative(0.1)) == Relative(0.1)
         assert tol.as_tolerance([0.5, "5%", Rounding(1.0)]) == (Absolute(0.5), Relative(0.05), Rounding(1.0))
         assert tol.as_tolerance(("0.5",)) == (Absolute(0.5),)
+        assert tol.as_tolerance(np.array([0.5, 0.0])) == (Absolute(0.5), Absolute(0.0))
 
     def test_whole_numbers(self):
         assert jax.tree_util.tree_leaves(tol.as_tolerance([0, 1])) == [0.0, 1.0]

@@ -19,6 +19,7 @@ import re
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import numpy as np
 
 from lexrl.errors import InputError
 from lexrl.lex import Arr, Slack, per_action
@@ -196,7 +197,9 @@ def as_evidence(given: Any) -> Any:
 
 
 def as_tolerance(given: Any) -> Any:
-    """A number is absolute; text may be `0.01`, `5%` or `0.01 + 5%`; a sequence gives one each."""
+    """A number is absolute; text may be `0.01`, `5%` or `0.01 + 5%`; a sequence or a NumPy array gives one each."""
+    if isinstance(given, np.ndarray) and given.ndim == 1:
+        given = given.tolist()
     if isinstance(given, list | tuple):
         return tuple(as_tolerance(one) for one in given)
     if isinstance(given, str):
