@@ -23,6 +23,11 @@ ERROR = math.sqrt(1 / 8)
 """Standard error of the mean of eight episodes with variance 1."""
 
 
+def even(**settings):
+    """Stages of the same length, so that numbers can be worked out by hand."""
+    return Stages(last_length=1.0, **settings)
+
+
 def episodes(*means):
     """Returns of eight episodes, one column for each objective: its mean, half of them 1 below and half 1 above."""
     return np.stack([mean + np.tile([-1.0, 1.0], N // 2) for mean in means], axis=-1)
@@ -55,7 +60,7 @@ def run(settings, m, updates, rows=None, **more):
 def in_stage(stage, threshold, *, begin, m=None):
     """A state in the middle of a run: eight episodes seen, all with return 0, so that returns count from 0."""
     m = m or len(threshold)
-    state = Stages(budget=1.0).init(m, N)
+    state = even(budget=1.0).init(m, N)
     kept = jnp.broadcast_to(jnp.asarray(threshold, jnp.float32), (2, m))
     one = state.recent._replace(episodes=jnp.float32(1e-6))
     return state._replace(stage=jnp.int32(stage), begin=jnp.float32(begin), threshold=kept, recent=one)
@@ -63,16 +68,26 @@ def in_stage(stage, threshold, *, begin, m=None):
 
 class TestLengths:
     def test_the_budget_is_divided_evenly(self):
-        assert run(Stages(budget=12.0), 3, 15)[0] == [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]
+        assert run(even(budget=12.0), 3, 15)[0] == [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]
 
     def test_the_fraction_that_is_over_before_an_update(self):
-        settings = Stages(budget=12.0)
+        settings = even(budget=12.0)
         state = settings.init(3, N)
         found = [float(settings.fraction(state, jnp.int32(n))) for n in (1, 2, 3, 4, 5, 9)]
         assert found == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
 
+    def test_the_last_one_may_be_longer(self):
+        """Three parts of four updates, two of which are the last stage's; then five parts of two."""
+        assert run(Stages(last_length=2.0, budget=12.0), 2, 13)[0] == [0] * 3 + [1] * 10
+        assert run(Stages(last_length=3.0, budget=10.0), 3, 10)[0] == [0, 1, 1, 2, 2, 2, 2, 2, 2, 2]
+
+    @pytest.mark.parametrize("length", [0.0, -1.0, math.inf])
+    def test_it_has_a_length(self, length):
+        with pytest.raises(InputError, match=rf"^The last_length is {length:g}; it must be above 0 and finite\.$"):
+            Stages(last_length=length)
+
     def test_a_longer_run_extends_the_last_stage(self):
-        settings = Stages(budget=4.0)
+        settings = even(budget=4.0)
         _, state = run(settings, 2, 9)
         assert float(state.begin) == 2.0
         assert float(settings.fraction(state, jnp.int32(4))) == 0.5
@@ -80,33 +95,33 @@ class TestLengths:
 
     def test_a_silent_objective_gives_its_time_to_the_others(self):
         """Silent for a quarter of its four updates, then for one more; ten are left for two stages of five."""
-        seen, state = run(Stages(budget=12.0), 3, 12, silent=(0,))
+        seen, state = run(even(budget=12.0), 3, 12, silent=(0,))
         assert seen == [0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]
         assert float(state.begin) == 7.0
 
     def test_a_silent_last_objective_keeps_its_stage(self):
-        seen, state = run(Stages(budget=8.0), 2, 8, silent=(1,))
+        seen, state = run(even(budget=8.0), 2, 8, silent=(1,))
         assert seen == [0, 0, 0, 1, 1, 1, 1, 1]
         assert float(state.begin) == 4.0
 
     def test_as_many_updates_as_objectives(self):
-        assert run(Stages(budget=3.0), 3, 3)[0] == [1, 2, 2]
+        assert run(even(budget=3.0), 3, 3)[0] == [1, 2, 2]
 
 
 class TestWhatChangesWithinAStage:
     def test_the_next_objective_fades_out(self):
-        settings = Stages(preview=0.5)
+        settings = even(preview=0.5)
         found = [float(settings.next_weight(jnp.float32(part))) for part in (0.0, 0.3, 0.6, 1.0)]
         np.testing.assert_allclose(found, [0.5, 0.25, 0.0, 0.0], atol=1e-6)
 
     def test_the_learning_rate_falls_in_a_straight_line(self):
-        settings = Stages(initial_rate=2.0, final_rate=1.0, critic_final_rate=0.0)
+        settings = Stages(initial_rate=3.0, final_rate=1.0, critic_initial_rate=2.0, critic_final_rate=0.0)
         rates = np.array([settings.rates(jnp.float32(part)) for part in (0.0, 0.5, 1.0)])
-        assert rates.tolist() == [[2.0, 2.0], [1.5, 1.0], [1.0, 0.0]]
+        assert rates.tolist() == [[3.0, 2.0], [2.0, 1.0], [1.0, 0.0]]
 
     def test_the_entropy_coefficient(self):
         """Constant for half of a stage, at its final value from 90 % on; 0 at the end of the last one."""
-        settings = Stages(initial_ent_coef=0.5, final_ent_coef=0.1, budget=4.0)
+        settings = even(initial_ent_coef=0.5, final_ent_coef=0.1, budget=4.0)
         early, late = settings.init(2, N), settings.init(2, N)._replace(stage=jnp.int32(1))
         parts = [jnp.float32(part) for part in (0.0, 0.5, 0.7, 0.9, 1.0)]
         np.testing.assert_allclose(
@@ -117,7 +132,7 @@ class TestWhatChangesWithinAStage:
 
     def test_the_entropy_coefficient_where_slack_may_be_used(self):
         """It falls to a fiftieth, between 15 % and 60 % of a stage; half of the way is the square root of that."""
-        settings = Stages(slack_ent_coef=2.0, budget=4.0)
+        settings = even(slack_ent_coef=2.0, budget=4.0)
         state = settings.init(2, N)._replace(stage=jnp.int32(1))
         found = [settings.entropy(state, jnp.float32(part), jnp.bool_(True)) for part in (0.0, 0.15, 0.375, 0.6, 1.0)]
         np.testing.assert_allclose(found, [2.0, 2.0, 2.0 / 50**0.5, 0.04, 0.04], rtol=1e-5)
@@ -131,28 +146,28 @@ class TestEvidence:
             np.testing.assert_array_equal(value, np.full((2, 1), expected))
 
     def test_nothing_is_0_and_not_nan(self):
-        nothing = Stages(budget=1.0).init(2, N).recent
+        nothing = even(budget=1.0).init(2, N).recent
         assert not np.asarray([nothing.mean(), nothing.variance(), nothing.doubt()]).any()
 
     def test_large_returns_keep_their_variance(self):
         """Counted from the first ones: in single precision, 1e6 squared would swallow a variance of 1."""
-        _, state = run(Stages(budget=32.0), 2, 5, lambda n: episodes(1e6, -1e6))
+        _, state = run(even(budget=32.0), 2, 5, lambda n: episodes(1e6, -1e6))
         np.testing.assert_allclose(state.recent.variance(), np.ones((2, 2)), rtol=1e-5)
         np.testing.assert_allclose(state.variance, np.ones((2, 2)), rtol=1e-5)
-        shown = Stages(budget=32.0).metrics(state)
+        shown = even(budget=32.0).metrics(state)
         np.testing.assert_allclose(shown["return_estimate"], [1e6, -1e6], rtol=1e-6)
 
     def test_old_episodes_are_forgotten(self):
         """From 100 episodes on each update keeps at least nine tenths: 104 become 100 before 8 more come in."""
-        _, state = run(Stages(budget=64.0), 2, 13)
+        _, state = run(even(budget=64.0), 2, 13)
         assert float(state.recent.episodes) == 104
-        state, progress = feed(Stages(budget=64.0), state, 14, episodes(0.0, 0.0))
+        state, progress = feed(even(budget=64.0), state, 14, episodes(0.0, 0.0))
         np.testing.assert_allclose(state.recent.episodes, 108.0)
         np.testing.assert_allclose(progress.renewed, 8 / 108)
 
     def test_discounted_and_as_it_is(self):
         """Two steps, the reward in the second: half of it discounted, all of it undiscounted."""
-        settings = Stages(budget=32.0)
+        settings = even(budget=32.0)
         reward = jnp.zeros((2, N, 2)).at[1, :, 0].set(6.0)
         last = jnp.zeros((2, N), bool).at[1].set(True)
         state, _ = step(
@@ -168,7 +183,7 @@ class TestEvidence:
         np.testing.assert_array_equal(state.origin, [[3.0, 0.0], [6.0, 0.0]])
 
     def test_an_episode_over_several_rollouts(self):
-        settings = Stages(budget=64.0)
+        settings = even(budget=64.0)
         state, never = settings.init(2, N), jnp.zeros((1, N), bool)
         for n, last in ((1, never), (2, never), (3, ~never)):
             reward = jnp.full((1, N, 2), float(n))
@@ -182,7 +197,7 @@ class TestEvidence:
 class TestEpisodesThatNeverEnd:
     @pytest.mark.parametrize(("budget", "updates"), [(16.0, 1), (64.0, 4), (2.0, 1)])
     def test_they_are_cut_into_segments_an_eighth_of_a_stage_long(self, budget, updates):
-        settings = Stages(budget=budget)
+        settings = even(budget=budget)
         state, reward = settings.init(2, N), jnp.ones((4, N, 2)) * jnp.array([1.0, -2.0])
         for n in range(1, updates + 1):
             assert float(state.recent.episodes) == 0
@@ -195,7 +210,7 @@ class TestEpisodesThatNeverEnd:
 
 
 class TestThresholds:
-    SETTINGS = Stages(budget=32.0)
+    SETTINGS = even(budget=32.0)
 
     def after_stage_one(self, means):
         """Blocks 1 to 16 of the first objective; the origin is the mean of the first."""
@@ -213,7 +228,7 @@ class TestThresholds:
 
     def test_too_few_episodes_are_no_evidence(self):
         """One episode an update: five of them make a block. The sixteenth alone is none, so recent ones stand in."""
-        settings = Stages(budget=32.0)
+        settings = even(budget=32.0)
         state, kept = settings.init(2, 1), []
         for n in range(1, 17):
             reward, last = jnp.array([[[7.0 + n % 2, 5.0]]]), jnp.ones((1, 1), bool)
@@ -235,14 +250,14 @@ class TestThresholds:
         ],
     )
     def test_they_rise_only_while_more_important_ones_hold(self, means, expected):
-        settings = Stages(budget=48.0)
+        settings = even(budget=48.0)
         state, _ = feed(settings, in_stage(2, (2.0, 3.0, 0.0), begin=32), 33, episodes(*means))
         np.testing.assert_allclose(state.threshold[:, :2], [expected] * 2, rtol=1e-5)
         assert not np.asarray(state.threshold[:, 2]).any()
 
     def test_a_block_with_slack(self):
         """1 + .7 is within the slack of .5: it holds."""
-        settings = Stages(budget=48.0)
+        settings = even(budget=48.0)
         state, _ = feed(
             settings, in_stage(2, (2.0, 3.0, 0.0), begin=32), 33, episodes(1.0, 7.0, 0.0), tolerance=(0.5, 0.0, 0.0)
         )
@@ -260,7 +275,7 @@ class TestThresholds:
 class TestBestAndFound:
     """The last quarter of stage 2 of 2, updates 29 to 32 of 32: the first objective must keep 3."""
 
-    SETTINGS = Stages(budget=32.0)
+    SETTINGS = even(budget=32.0)
 
     def judged(self, means, begin=13):
         state, told = in_stage(1, (3.0, 0.0), begin=16), []
@@ -284,7 +299,7 @@ class TestBestAndFound:
 
     def test_a_stage_that_found_nothing_leaves_the_thresholds_alone(self):
         """Stage 2 of 3: the first objective never keeps its 3, so the second gets no better threshold than it had."""
-        settings, state = Stages(budget=48.0), in_stage(1, (3.0, 1.5, -4.0), begin=16)
+        settings, state = even(budget=48.0), in_stage(1, (3.0, 1.5, -4.0), begin=16)
         for n in range(29, 33):
             state, progress = feed(settings, state, n, episodes(0.0, 9.0, 2.0))
         assert bool(progress.ended)
@@ -298,7 +313,7 @@ class TestViolation:
     unit is the doubt plus a twentieth of the standard deviation."""
 
     def violation(self, mean=9.0, threshold=10.0, tolerance=0.0, both=True):
-        settings = Stages(budget=32.0)
+        settings = even(budget=32.0)
         before = Evidence(jnp.float32(8), jnp.full((2, 2), 8 * mean), jnp.full((2, 2), 8 * (mean**2 + 1)))
         kept = jnp.array([[threshold, 0.0], [threshold if both else -99.0, 0.0]])
         state = in_stage(1, (0.0, 0.0), begin=16)._replace(recent=before, threshold=kept, variance=jnp.ones((2, 2)))
@@ -326,7 +341,7 @@ class TestViolation:
 
     def test_a_cost_that_comes_late(self):
         """Discounted it is nothing; undiscounted it is what the threshold excludes."""
-        settings = Stages(budget=32.0)
+        settings = even(budget=32.0)
         state = in_stage(1, (-1.0, 0.0), begin=16)
         rows = jnp.stack([jnp.zeros((N, 2)), jnp.asarray(episodes(-9.0, 0.0), jnp.float32)])
         last = jnp.array([[False], [True]]) & jnp.ones((2, N), bool)
@@ -340,7 +355,7 @@ class TestViolation:
 class TestLimits:
     """Two objectives, a block an update; the first is enough at -5."""
 
-    SETTINGS, LIMITS = Stages(budget=32.0), (-5.0, math.inf)
+    SETTINGS, LIMITS = even(budget=32.0), (-5.0, math.inf)
 
     def test_the_stage_ends_when_a_block_is_surely_there(self):
         """-4.5 - 2 / sqrt(8) < -5; -4.2 - 2 / sqrt(8) > -5."""
@@ -359,7 +374,7 @@ class TestLimits:
         assert not state.at_limit[0]
 
     def test_a_stage_does_not_end_while_a_more_important_one_is_lost(self):
-        settings, state = Stages(budget=48.0), in_stage(1, (2.0, 0.0, 0.0), begin=16)
+        settings, state = even(budget=48.0), in_stage(1, (2.0, 0.0, 0.0), begin=16)
         limits = (math.inf, 1.0, math.inf)
         lost, _ = feed(settings, state, 20, episodes(0.0, 9.0, 0.0), limits=limits)
         kept, _ = feed(settings, state, 20, episodes(2.0, 9.0, 0.0), limits=limits)
@@ -402,7 +417,7 @@ class TestLimits:
         np.testing.assert_array_equal(state.origin, [[-9.0, 0.0]] * 2)
 
     def test_the_last_stage_goes_on_exploring_at_a_limit(self):
-        settings = Stages(initial_ent_coef=0.5, final_ent_coef=0.1, budget=4.0)
+        settings = even(initial_ent_coef=0.5, final_ent_coef=0.1, budget=4.0)
         state = in_stage(1, (-5.0, 0.0), begin=2)
         free, limited = (
             settings.entropy(state._replace(at_limit=jnp.array([at, False])), jnp.float32(1.0), jnp.bool_(False))
@@ -416,9 +431,9 @@ class TestBadInput:
     def test_fewer_updates_than_objectives(self, budget, m):
         sentence = rf"^The number of updates is {budget:g}, fewer than the {m} objectives, .* train for more steps"
         with pytest.raises(InputError, match=sentence):
-            Stages(budget=budget).check(m)
-        Stages(budget=budget).check(1)
-        Stages(budget=float(m)).check(m)
+            even(budget=budget).check(m)
+        even(budget=budget).check(1)
+        even(budget=float(m)).check(m)
 
     def test_in_a_run(self):
         with pytest.raises(InputError, match=r"The number of updates is 1, fewer than the 2 objectives"):
@@ -449,6 +464,7 @@ class TestBadInput:
             "slack_ent_coef",
             "initial_rate",
             "final_rate",
+            "critic_initial_rate",
             "critic_final_rate",
         ],
     )
@@ -464,7 +480,7 @@ def test_units_do_not_matter():
     scale = 2.0 ** np.array([-20.0, 7.0, 20.0])
 
     def judged(factor):
-        settings, told = Stages(budget=40.0), []
+        settings, told = even(budget=40.0), []
         state = settings.init(3, N)
         for n, one in enumerate(rows.astype(np.float32), 1):
             state, progress = feed(settings, state, n, one * factor, tolerance=(0.25, 0.0, 0.5) * factor)

@@ -1,9 +1,9 @@
 """One objective at a time, in order of importance; what an objective has reached by the end of its stage, it must keep.
 
-A run of U updates is divided into M stages, and stage s optimizes objective s. Every objective before it has a
-threshold `k_j`, taken from evidence: the highest lower bound `mean - 2 standard errors` of its returns in a block of
-the last quarter of its stage (a stage has 16 blocks) in which all more important objectives kept their thresholds. It
-rises if a later block of that kind shows a higher bound.
+A run of U updates is divided into M stages, the last of which is twice as long as the others, and stage s optimizes
+objective s. Every objective before it has a threshold `k_j`, taken from evidence: the highest lower bound
+`mean - 2 standard errors` of its returns in a block of the last quarter of its stage (a stage has 16 blocks) in which
+all more important objectives kept their thresholds. It rises if a later block of that kind shows a higher bound.
 
 An objective with a limit counts only up to it: its threshold is `min(evidence, limit)`, its stage ends once a block
 shows that the limit is reached, and from then on it leaves all that is beyond the limit to the others. Limits are about
@@ -14,6 +14,7 @@ cost that comes late in an episode. All comparisons are in units of the returns 
 cut into segments an eighth of a stage long, so that there is something to judge.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -125,6 +126,8 @@ class Stages(eqx.Module):
 
     budget: float | OfRun = eqx.field(converter=as_length, default=OfRun(), metadata=counts("updates"))
     """Updates of all stages together; a run that is continued extends its last stage."""
+    last_length: float = 2.0
+    """How many times as long as the others the last stage is: nothing comes after it to go on with what it learned."""
     preview: float = 0.3
     """Weight of the next objective at the beginning of a stage; it is 0 once the stage is 60 % over. The one after it
     has the square of it, and so on."""
@@ -136,16 +139,20 @@ class Stages(eqx.Module):
     slack_ent_coef: float = 1.0
     """Entropy coefficient at the beginning of a stage that may use the slack of a more important objective: what that
     objective has ruled out must be tried again. It falls to a fiftieth until the stage is 60 % over."""
-    initial_rate: float = 2.0
-    """What the learning rates of actor and critic are multiplied by at the beginning of a stage."""
-    final_rate: float = 0.05
+    initial_rate: float = 4.0
+    """What the learning rate of the actor is multiplied by at the beginning of a stage."""
+    final_rate: float = 0.1
     """What the learning rate of the actor is multiplied by at the end of a stage; in between in a straight line."""
-    critic_final_rate: float = 0.1
+    critic_initial_rate: float = 1.0
+    """What the learning rate of the critic is multiplied by at the beginning of a stage."""
+    critic_final_rate: float = 0.05
     """What the learning rate of the critic is multiplied by at the end of a stage."""
 
     __repr__ = short_repr
 
     def __check_init__(self):
+        if isinstance(self.last_length, int | float) and not 0 < self.last_length < math.inf:
+            raise InputError(f"The last_length is {self.last_length:g}; it must be above 0 and finite.")
         names = (
             "preview",
             "initial_ent_coef",
@@ -153,6 +160,7 @@ class Stages(eqx.Module):
             "slack_ent_coef",
             "initial_rate",
             "final_rate",
+            "critic_initial_rate",
             "critic_final_rate",
         )
         for name in names:
@@ -204,8 +212,14 @@ class Stages(eqx.Module):
 
     def rates(self, fraction: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """What the learning rates of actor and critic are multiplied by."""
-        first = self.initial_rate
-        return first + fraction * (self.final_rate - first), first + fraction * (self.critic_final_rate - first)
+
+        def between(first: Any, last: Any) -> Float[Array, ""]:
+            return first + fraction * (last - first)
+
+        return (
+            between(self.initial_rate, self.final_rate),
+            between(self.critic_initial_rate, self.critic_final_rate),
+        )
 
     def update(
         self,
@@ -272,8 +286,10 @@ class Stages(eqx.Module):
         return self.budget
 
     def _length(self, state: State) -> Float[Array, ""]:
-        """Updates of the stage: what is left of the budget is divided evenly."""
-        return jnp.maximum((self._updates - state.begin) / (state.origin.shape[1] - state.stage), 1.0)
+        """Updates of the stage: what is left of the budget is divided, evenly but for the last stage."""
+        num_left = state.origin.shape[1] - state.stage
+        parts = jnp.where(num_left > 1, num_left - 1 + self.last_length, 1)
+        return jnp.maximum((self._updates - state.begin) / parts, 1.0)
 
     def _collect(
         self, state: State, num_updates: Array, reward: Array, last: Array, gamma: Array
@@ -286,7 +302,7 @@ class Stages(eqx.Module):
             both[0],
             last,
             both[1],
-            max_length=jnp.maximum(self._updates / m / 8, 1.0) * num_steps,
+            max_length=jnp.maximum(self._updates / (m - 1 + self.last_length) / 8, 1.0) * num_steps,
         )
         ended, earned = stats.ended[..., None, None], stats.earned.reshape(*last.shape, 2, m)
         count, seen = stats.episodes, state.recent.episodes > 0

@@ -211,7 +211,9 @@ def staged() -> dict[str, Any]:
         final_ent_coef=0.02,
         initial_rate=2.0,
         final_rate=0.2,
+        critic_initial_rate=2.0,
         critic_final_rate=2.0,
+        last_length=1.0,
     )
     multipliers = lexrl.Multipliers(initial_multiplier=1.0, step_size=2.0, decay=8.0, max_multiplier=1e4)
     return {"stages": stages, "multipliers": multipliers, "tolerance": 0.01, "ent_coef": 0.01}

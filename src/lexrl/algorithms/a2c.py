@@ -34,7 +34,7 @@ class A2C(eqx.Module):
 
     num_envs: int = eqx.field(static=True, default=16)
     """Number of parallel environments."""
-    num_steps: int = eqx.field(static=True, default=64)
+    num_steps: int = eqx.field(static=True, default=16)
     """Steps of each environment between updates."""
     gamma: float = 0.99
     """Discount factor."""

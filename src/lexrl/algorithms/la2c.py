@@ -36,7 +36,7 @@ class LA2C(eqx.Module):
 
     num_envs: int = eqx.field(static=True, default=16)
     """Number of parallel environments."""
-    num_steps: int = eqx.field(static=True, default=64)
+    num_steps: int = eqx.field(static=True, default=16)
     """Steps of each environment between updates."""
     gamma: tuple[float, ...] | float = 0.99
     """Discount factor: one number for all objectives, or one each."""
