@@ -23,20 +23,22 @@ import hashlib
 import io
 import itertools
 import json
+import math
 import os
 import pathlib
 import re
 import reprlib
 import stat
 import tempfile
+import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
-from lexrl import json_values, locks
+from lexrl import locks
 from lexrl.errors import InputError
 
 FORMAT = 2
@@ -48,7 +50,7 @@ MAX_FINAL = 100_000_000
 KEPT = 2
 """Checkpoints that are kept: the second is used if the first is damaged."""
 Kinds = Mapping[str, Any]
-"""Types, as `json_values.fits` reads them."""
+"""Types, as `fits` reads them."""
 IN_RUN: Kinds = {
     "algorithm": dict | list, "env": dict, "order": str, "objectives": list, "seeds": list[int], "total_timesteps": int,
     "num_log_points": int, "eval_episodes": int, "verify_episodes": int, "name": str, "preset": str, "label": str,
@@ -233,13 +235,46 @@ def checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+def finite(value: Any) -> Any:
+    """The same with null for every number that is not finite: JSON has no NaN."""
+    if isinstance(value, Mapping):
+        return {key: finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Is a value of a type, such as `dict[str, list[float]]`? Lists stand for tuples, whole numbers for floats."""
+    kind, parts = get_origin(hint), get_args(hint)
+    if kind is Literal:
+        return isinstance(value, str) and value in parts
+    if kind in (Union, types.UnionType):
+        return any(fits(value, part) for part in parts)
+    if kind in (list, tuple):
+        return isinstance(value, list | tuple) and all(fits(each, parts[0]) for each in value)
+    if kind is dict:
+        return isinstance(value, dict) and all(fits(each, parts[1]) for each in value.values())
+    return _is_number(value) if hint is float else type(value) is hint
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
 def require(path: pathlib.Path, content: Mapping[str, Any], kinds: Kinds, optional: Kinds | None = None) -> None:
     """Raise an error for a file that lacks something it must hold, or has something of another type."""
     for key in kinds:
         if key not in content:
             raise Damaged(f"The file {str(path)!r} is damaged: it has no {key!r}.")
     for key, kind in {**kinds, **(optional or {})}.items():
-        if key in content and not json_values.fits(content[key], kind):
+        if key in content and not fits(content[key], kind):
             raise Damaged(f"The file {str(path)!r} is damaged: its {key!r} is {reprlib.repr(content[key])}.")
 
 
@@ -563,7 +598,7 @@ def is_full(error: OSError) -> bool:
 def _is_choice(given: Mapping[str, Any], num_objectives: int) -> bool:
     """What was handed over, perhaps with the candidates that serve each prefix of the order best."""
     references = given.get("references", [0] * (num_objectives - 1))
-    known = json_values.fits(references, list[int]) and len(references) == num_objectives - 1
+    known = fits(references, list[int]) and len(references) == num_objectives - 1
     return known and all(-1 <= each < 2**31 for each in references)
 
 

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
-from lexrl import colors, json_values, verify
+from lexrl import colors, store, verify
 from lexrl.errors import InputError
 
 Status = Literal["kept", "violated", "undecided"]
@@ -222,7 +222,7 @@ class Verdict:
             "by_seed": {str(seed): self.of_seed(seed) for seed in self.seeds},
             "seeds": list(self.seeds),
             "objectives": list(self.objectives),
-            "findings": [json_values.finite(one._asdict()) for one in self.findings],
+            "findings": [store.finite(one._asdict()) for one in self.findings],
             "rare_events": [one._asdict() for one in self.rare_events],
             "references": self.references,
             "method": self.method,
@@ -259,7 +259,7 @@ def _read(kind: Any, content: Mapping[str, Any]) -> Any:
         if name in content
     }
     for name, hint in hints.items():
-        if name in fields and not json_values.fits(fields[name], hint):
+        if name in fields and not store.fits(fields[name], hint):
             raise TypeError(name)
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from lexrl import json_values
+from lexrl import store
 from lexrl.verdict import SYMBOLS, Verdict
 
 if TYPE_CHECKING:  # it imports JAX
@@ -25,7 +25,7 @@ COLORS = {"kept": "green", "violated": "red", "undecided": "yellow"}
 
 def print_json(content: Mapping[str, Any]) -> None:
     """Results for other programs: one JSON object on the standard output; null for what is not finite."""
-    print(json.dumps(json_values.finite(content), indent=2, allow_nan=False))
+    print(json.dumps(store.finite(content), indent=2, allow_nan=False))
 
 
 def complain(sentence: str, code: int) -> NoReturn:

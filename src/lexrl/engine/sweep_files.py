@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import lexrl
-from lexrl import json_values, store
+from lexrl import store
 from lexrl.engine import slack_curve, sweep_figures
 from lexrl.engine.outcomes import FAILURE
 from lexrl.engine.slack_curve import Point
@@ -47,7 +47,7 @@ def write(found: Sweep) -> None:
         content["learned_slack"] = slack_curve.table(curve, found.base.order.names)
         store.write_csv(found.folder / CURVE, content["learned_slack"])
     store.write_json(found.folder / CHAPTER, _chapter(found, content, curve))
-    store.write_json(found.folder / FILE, json_values.finite(content))
+    store.write_json(found.folder / FILE, store.finite(content))
 
 
 def outcome(found: Sweep) -> dict[str, Any]:

@@ -75,11 +75,8 @@ def sweep(
     folder = as_path(out)
     base = plan(algorithm, env, order, 1, total_timesteps, **settings)
     steps = halving.lengths(base.total_timesteps, rounds)
-    about = {
-        "over": {name: str(given) if isinstance(given, values.Range) else list(map(str, given))
-                 for name, given in _required(over).items()},
-        "title": base.title, "search": search, "trials": trials, "rounds": rounds, "seeds": seeds, "confirm": confirm,
-    }  # fmt: skip
+    about = {"over": _as_text(over), "title": base.title, "search": search, "trials": trials, "rounds": rounds}
+    about |= {"seeds": seeds, "confirm": confirm}
     proposals = _make_search(search, over, trials, folder, base)
     _require_place(folder)
     with locks.hold(folder):
@@ -91,9 +88,12 @@ def sweep(
         return found
 
 
-def _required(over: Over) -> Over:
+def _as_text(over: Over) -> dict[str, Any]:
+    """What is varied, for `sweep.json`."""
     values.require(over)
-    return over
+    return {
+        name: str(given) if isinstance(given, values.Range) else list(map(str, given)) for name, given in over.items()
+    }
 
 
 def _make_search(kind: str, over: Over, trials: int, folder: pathlib.Path, base: Run) -> searches.Search:
