@@ -82,8 +82,7 @@ def sweep(
     with locks.hold(folder):
         _begin(folder, about, base.command)
         looking = _Looking(base, folder, seeds, engine or Engine(), console, steps)
-        rows = looking.all_rows(proposals)
-        found = _confirmed(rows, looking, confirm)
+        found = _confirmed(looking.all_rows(proposals), looking, confirm)
         sweep_files.write(found)
         return found
 
