@@ -1,8 +1,10 @@
 """Folders are never reused, files are whole or not there."""
 
+import math
 import os
 import pathlib
 import re
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -137,3 +139,56 @@ def test_of_two_that_want_a_new_folder_at_once_one_takes_the_next(tmp_path):
 def test_what_cannot_be_a_file_is_a_sentence(tmp_path, name, sentence):
     with pytest.raises(InputError, match=sentence):
         store.write_bytes(tmp_path / name, b"")
+
+
+FITTING = [
+    (3, int),
+    (3, float),
+    (0.5, float),
+    (math.nan, float),
+    ("x", str),
+    (True, bool),
+    ([], list),
+    ({}, dict),
+    ([1, 2], list[int]),
+    ([1, 2], tuple[int, ...]),
+    ([], list[int]),
+    ({"a": [1, 0.5]}, dict[str, list[float]]),
+    ([{}], dict | list[dict]),
+    ("kept", Literal["kept", "violated"]),
+    (None, float | None),
+]
+OTHERS = [
+    (True, int),
+    (1, bool),
+    (True, float),
+    (10**400, float),
+    ("1", float),
+    (None, float),
+    (0.5, int),
+    ([1, "x"], list[int]),
+    ([1, None], tuple[int, ...]),
+    ("ab", list[str]),
+    ({"a": 1}, dict[str, list[float]]),
+    ([], dict[str, str]),
+    ([[]], dict | list[dict]),
+    ("lost", Literal["kept", "violated"]),
+    ([], Literal["kept", "violated"]),
+]
+
+
+@pytest.mark.parametrize(("value", "hint"), FITTING, ids=str)
+def test_what_fits(value, hint):
+    assert store.fits(value, hint)
+
+
+@pytest.mark.parametrize(("value", "hint"), OTHERS, ids=lambda each: str(each)[:30])
+def test_what_does_not(value, hint):
+    assert not store.fits(value, hint)
+
+
+def test_null_stands_for_what_is_not_finite():
+    assert store.finite({"a": [1, math.nan, (math.inf, "x")], "b": {"c": -math.inf}}) == {
+        "a": [1, None, [None, "x"]],
+        "b": {"c": None},
+    }

@@ -6,6 +6,7 @@ import math
 import pytest
 
 from lexrl import colors, verdict
+from lexrl.errors import InputError
 from lexrl.verdict import Finding, RareEvents, Verdict, shown
 
 
@@ -89,6 +90,30 @@ def test_it_survives_json():
     assert math.isnan(again.findings[0].low)
     assert again.as_json() == found.as_json()
     assert (again.rare_events, again.advice) == (events, ("b", "c"))
+
+
+WRONG = (None, True, 10**400, "x", [], [None], {}, [[]], [3])
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:9])
+def test_what_is_no_verdict_is_a_sentence(value):
+    """Every value in turn is of another type: it is refused, or can be shown."""
+    found = of(finding(0, "kept"), rare_events=(RareEvents(0, "cost", 1, 400, 0.01),), advice=("b",))
+    whole = found.as_json()
+    cases = [whole | {name: value} for name in whole]
+    for part in ("findings", "rare_events"):
+        cases += [whole | {part: [whole[part][0] | {name: value}]} for name in whole[part][0]]
+    refused = 0
+    for content in cases:
+        try:
+            again = verdict.from_json(json.loads(json.dumps(content)))
+        except InputError as error:
+            refused += "is damaged, or of another version" in str(error)
+        else:
+            assert again.sentence
+            assert str(again)
+            assert again._repr_html_()
+    assert refused > 10
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,18 @@ def suggestion(given: str, known: Iterable[str]) -> str:
     return f" Did you mean {similar[0]!r}?" if similar else ""
 
 
+def names_path(given: Any) -> bool:
+    """Whether a file or folder could have this name."""
+    if not isinstance(given, str | os.PathLike):
+        return False
+    try:
+        return b"\0" not in os.fsencode(given)
+    except UnicodeEncodeError:
+        return False
+
+
 def as_path(given: Any) -> pathlib.Path:
     """A file or folder; an error for what cannot name one."""
-    if not isinstance(given, str | os.PathLike) or "\0" in os.fspath(given):
+    if not names_path(given):
         raise InputError(f"{reprlib.repr(given)} does not name a file or a folder; give its path as text.")
     return pathlib.Path(given)

@@ -112,7 +112,10 @@ def claim(folder: pathlib.Path) -> bool:
 @contextlib.contextmanager
 def hold(folder: pathlib.Path) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is not there; an error says who has it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise InputError(f"The folder {str(folder)!r} cannot be created ({error.strerror}); give another.") from None
     key, path = _key(folder), folder / FILE
     if key in _held:
         raise _in_use(folder, _held[key])

@@ -23,14 +23,16 @@ import hashlib
 import io
 import itertools
 import json
+import math
 import os
 import pathlib
 import re
 import reprlib
 import stat
 import tempfile
+import types
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 import safetensors
@@ -47,16 +49,25 @@ MAX_FINAL = 100_000_000
 """Bytes of a last state that is kept; those with large replay buffers take more."""
 KEPT = 2
 """Checkpoints that are kept: the second is used if the first is damaged."""
-Kinds = Mapping[str, type | tuple[type, ...]]
+Kinds = Mapping[str, Any]
+"""Types, as `fits` reads them."""
 IN_RUN: Kinds = {
-    "algorithm": (dict, list), "env": dict, "order": str, "objectives": list, "seeds": list, "total_timesteps": int,
+    "algorithm": dict | list, "env": dict, "order": str, "objectives": list, "seeds": list[int], "total_timesteps": int,
     "num_log_points": int, "eval_episodes": int, "verify_episodes": int, "name": str, "preset": str, "label": str,
-    "log": list, "command": str, "id": str, "hash": str,
+    "log": list[Literal["tensorboard", "wandb"]], "command": str, "id": str, "hash": str,
 }  # fmt: skip
 """What `run.json` must hold."""
-IN_SUMMARY: Kinds = {"per_episode": dict, "stopped": dict, "seconds": float, "run": dict, "files": dict}
+MAY_BE_IN_RUN: Kinds = {"measure": str, "continued": list, "title": str, "begun": str, "commit": str}
+IN_SUMMARY: Kinds = {
+    "per_episode": dict[str, list[float]], "stopped": dict[str, str], "seconds": float, "run": dict,
+    "files": dict[str, str],
+}  # fmt: skip
 """What `summary.json` must hold."""
-IN_CHECKPOINT: Kinds = {"steps": list, "seconds": (float, int), "metrics": list, "versions": dict}
+MAY_BE_IN_SUMMARY: Kinds = {
+    "selection": list[dict], "verdict": dict, "exact_discounted": dict[str, list[float]],
+    "exact_optimum": dict[str, float], "exact_policies": str,
+}  # fmt: skip
+IN_CHECKPOINT: Kinds = {"steps": list[int], "seconds": float, "metrics": list[str], "versions": dict[str, str]}
 """What a checkpoint and the last state must hold beside their arrays."""
 DECIDING = (
     "algorithm", "env", "order", "objectives", "seeds", "total_timesteps", "num_log_points", "eval_episodes",
@@ -66,6 +77,8 @@ LEFTOVER = re.compile(
     r"\.(run\.json|summary\.json|metrics\.(csv|json)|(curves|map)\.png|(final|seed-\d+|\d{12})\.safetensors)\.\w{8}"
 )
 """The name of a file that was not written to the end."""
+CHECKPOINT = re.compile(r"[0-9]{12}\.safetensors")
+"""The name of a checkpoint: its step."""
 CHECKSUM = "sha256"
 OTHERS = "wandb"
 """The folder of another program, which makes links in it."""
@@ -222,12 +235,46 @@ def checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def require(path: pathlib.Path, content: Mapping[str, Any], kinds: Kinds) -> None:
-    """Raise an error for a file that lacks something it must hold."""
-    for key, kind in kinds.items():
+def finite(value: Any) -> Any:
+    """The same with null for every number that is not finite: JSON has no NaN."""
+    if isinstance(value, Mapping):
+        return {key: finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Is a value of a type, such as `dict[str, list[float]]`? Lists stand for tuples, whole numbers for floats."""
+    kind, parts = get_origin(hint), get_args(hint)
+    if kind is Literal:
+        return isinstance(value, str) and value in parts
+    if kind in (Union, types.UnionType):
+        return any(fits(value, part) for part in parts)
+    if kind in (list, tuple):
+        return isinstance(value, list | tuple) and all(fits(each, parts[0]) for each in value)
+    if kind is dict:
+        return isinstance(value, dict) and all(fits(each, parts[1]) for each in value.values())
+    return _is_number(value) if hint is float else type(value) is hint
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def require(path: pathlib.Path, content: Mapping[str, Any], kinds: Kinds, optional: Kinds | None = None) -> None:
+    """Raise an error for a file that lacks something it must hold, or has something of another type."""
+    for key in kinds:
         if key not in content:
             raise Damaged(f"The file {str(path)!r} is damaged: it has no {key!r}.")
-        if not isinstance(content[key], kind) or (isinstance(content[key], bool) and kind not in (bool, object)):
+    for key, kind in {**kinds, **(optional or {})}.items():
+        if key in content and not fits(content[key], kind):
             raise Damaged(f"The file {str(path)!r} is damaged: its {key!r} is {reprlib.repr(content[key])}.")
 
 
@@ -322,14 +369,14 @@ def read_checkpoint(path: pathlib.Path, run: Identity) -> tuple[dict[str, np.nda
     """A checkpoint, or the last state, of a run, with its curves; else a sentence."""
     arrays, about = read_arrays(path, run)
     require(path, about, IN_CHECKPOINT)
-    steps, curves = about["steps"], {name: arrays.get(f"metrics/{name}") for name in map(str, about["metrics"])}
-    if not steps or not all(type(step) is int for step in steps) or steps != sorted(set(steps)) or steps[0] < 0:
+    steps, curves = about["steps"], {name: arrays.get(f"metrics/{name}") for name in about["metrics"]}
+    if not steps or steps != sorted(set(steps)) or steps[0] < 0:
         raise Damaged(f"The file {str(path)!r} is damaged: its 'steps' are not increasing whole numbers.")
-    if not all(isinstance(number, str) for number in about["versions"].values()):
-        raise Damaged(f"The file {str(path)!r} is damaged: its 'versions' are not names with numbers.")
     for name, curve in curves.items():
-        if curve is None or curve.ndim not in (2, 3) or len(curve) != len(steps):
+        if curve is None or curve.ndim not in (2, 3) or len(curve) != len(steps) or curve.dtype.kind not in "fiu":
             raise Damaged(f"The file {str(path)!r} is damaged: {name!r} does not have one row for each step.")
+    if "episode_return" not in curves:
+        raise Damaged(f"The file {str(path)!r} is damaged: it has no 'episode_return'.")
     return arrays, about
 
 
@@ -369,8 +416,9 @@ def require_own_curves(folder: pathlib.Path) -> None:
 
 
 def checkpoints(folder: pathlib.Path) -> list[pathlib.Path]:
-    """The latest first."""
-    return sorted(inside(folder, CHECKPOINTS).glob("[0-9]*.safetensors"), reverse=True)
+    """The latest first; a copy that somebody made under another name is not one of them."""
+    found = inside(folder, CHECKPOINTS).glob("*.safetensors")
+    return sorted((path for path in found if CHECKPOINT.fullmatch(path.name)), reverse=True)
 
 
 def remove_checkpoints(folder: pathlib.Path) -> None:
@@ -427,20 +475,14 @@ def read_run(folder: pathlib.Path) -> dict[str, Any]:
             f"The run in {str(folder)!r} has format {content['format']!r}, and this version of lexrl reads format "
             f"{FORMAT}; use the version that wrote it, or run it again."
         )
-    require(path, content, IN_RUN)
+    require(path, content, IN_RUN, MAY_BE_IN_RUN)
     read_json(path, sealed=True)
     if content["hash"] != deciding_hash(content):
         raise Damaged(f"The file {str(path)!r} was changed after it was written: its hash does not match its settings.")
     if "name" in content["env"]:
-        require(path, content["env"], {"name": str, "kwargs": (dict, list)})
-        if isinstance(each := content["env"]["kwargs"], list) and not all(isinstance(one, dict) for one in each):
-            raise Damaged(f"The file {str(path)!r} is damaged: the settings of its 'env' are {reprlib.repr(each)}.")
-    if not content["seeds"] or not all(isinstance(seed, int) for seed in content["seeds"]):
-        raise Damaged(f"The file {str(path)!r} is damaged: its 'seeds' are not whole numbers.")
-    if not isinstance(content.get("measure", ""), str):
-        raise Damaged(f"The file {str(path)!r} is damaged: its 'measure' is no name.")
-    if not all(isinstance(kind, str) for kind in content["log"]):
-        raise Damaged(f"The file {str(path)!r} is damaged: its 'log' does not have names of programs.")
+        require(path, content["env"], {"name": str, "kwargs": dict | list[dict]})
+    if not content["seeds"]:
+        raise Damaged(f"The file {str(path)!r} is damaged: it has no seed.")
     if not content["objectives"] or not all(map(_is_objective, content["objectives"])):
         raise Damaged(f"The file {str(path)!r} is damaged: its 'objectives' are not names with a sign each.")
     return content
@@ -476,13 +518,16 @@ def read_summary(folder: pathlib.Path, seeds: Sequence[int], objectives: Sequenc
     """The results of a finished run: the content of `summary.json`."""
     path = folder / SUMMARY
     content = read_json(path, sealed=True)
-    require(path, content, IN_SUMMARY)
+    require(path, content, IN_SUMMARY, MAY_BE_IN_SUMMARY)
     require_same_run(path, content["run"], read_identity(folder))
-    require(path, content["per_episode"], dict.fromkeys(objectives, list))
-    for name in objectives:
-        values = content["per_episode"][name]
-        if len(values) != len(seeds) or not all(isinstance(value, int | float) for value in values):
-            raise Damaged(f"The file {str(path)!r} is damaged: {name!r} does not have one number for each seed.")
+    for returns in (content["per_episode"], content.get("exact_discounted", content["per_episode"])):
+        require(path, returns, dict.fromkeys(objectives, list[float]))
+        for name in objectives:
+            if len(returns[name]) != len(seeds):
+                raise Damaged(f"The file {str(path)!r} is damaged: {name!r} does not have one number for each seed.")
+    chosen = content.get("selection", [{}] * len(seeds))
+    if len(chosen) != len(seeds) or not all(_is_choice(each, len(objectives)) for each in chosen):
+        raise Damaged(f"The file {str(path)!r} is damaged: its 'selection' is not about each seed.")
     if unknown := content["stopped"].keys() - set(map(str, seeds)):
         raise Damaged(f"The file {str(path)!r} is damaged: the run has no seed {', '.join(sorted(unknown))}.")
     return content
@@ -518,7 +563,7 @@ def read_curves(
     column = {"": None} | {name: i for i, name in enumerate(objectives)}
     for line, row in enumerate(rows, 2):  # the first has the names
         try:
-            at = (int(row["step"]), position[int(row["seed"])], column[row["objective"]])
+            at = (_step(row["step"]), position[int(row["seed"])], column[row["objective"]])
             found.setdefault(row["metric"], {})[at] = float(row["value"])
         except (KeyError, ValueError, TypeError):
             raise Damaged(f"The file {str(path)!r} is damaged: line {line} cannot be read.") from None
@@ -538,9 +583,23 @@ def read_curves(
     return np.array(steps), metrics
 
 
+def _step(text: str) -> int:
+    """A number of environment steps; a ValueError for what is none."""
+    if not 0 <= (found := int(text)) < 2**31:
+        raise ValueError(found)
+    return found
+
+
 def is_full(error: OSError) -> bool:
     """Is the disk full?"""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _is_choice(given: Mapping[str, Any], num_objectives: int) -> bool:
+    """What was handed over, perhaps with the candidates that serve each prefix of the order best."""
+    references = given.get("references", [0] * (num_objectives - 1))
+    known = fits(references, list[int]) and len(references) == num_objectives - 1
+    return known and all(-1 <= each < 2**31 for each in references)
 
 
 def _is_objective(given: Any) -> bool:

@@ -9,9 +9,9 @@ import html
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
-from lexrl import colors, verify
+from lexrl import colors, store, verify
 from lexrl.errors import InputError
 
 Status = Literal["kept", "violated", "undecided"]
@@ -222,7 +222,7 @@ class Verdict:
             "by_seed": {str(seed): self.of_seed(seed) for seed in self.seeds},
             "seeds": list(self.seeds),
             "objectives": list(self.objectives),
-            "findings": [_finite(one._asdict()) for one in self.findings],
+            "findings": [store.finite(one._asdict()) for one in self.findings],
             "rare_events": [one._asdict() for one in self.rare_events],
             "references": self.references,
             "method": self.method,
@@ -237,21 +237,31 @@ class Verdict:
 
 def from_json(content: Mapping[str, Any]) -> Verdict:
     """What `as_json` wrote."""
-    names = {field.name for field in dataclasses.fields(Verdict)}
-    known: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in content.items() if name in names
-    }
     try:
-        read: list[dict[str, Any]] = [
-            {name: math.nan if value is None else value for name, value in one.items()} for one in content["findings"]
-        ]
-        known["findings"] = tuple(Finding(**one) for one in read)
-        known["rare_events"] = tuple(RareEvents(**one) for one in content["rare_events"])
-        return Verdict(**known)
+        parts = {name: tuple(_read(kind, each) for each in content[name]) for name, kind in PARTS.items()}
+        return _read(Verdict, {**content, **parts})
     except (AttributeError, KeyError, TypeError):
         raise InputError(
             "The verdict in the summary is damaged, or of another version; `lexrl verify RUN` makes it anew."
         ) from None
+
+
+PARTS: dict[str, Any] = {"findings": Finding, "rare_events": RareEvents}
+"""What a verdict has records of."""
+
+
+def _read(kind: Any, content: Mapping[str, Any]) -> Any:
+    """A record from JSON, where null is NaN; a TypeError where a value is not of the type of its field."""
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in PARTS}
+    fields = {
+        name: math.nan if content[name] is None and hints.get(name) is float else content[name]
+        for name in get_type_hints(kind)
+        if name in content
+    }
+    for name, hint in hints.items():
+        if name in fields and not store.fits(fields[name], hint):
+            raise TypeError(name)
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
 
 
 def shown(value: float, error: float) -> str:
@@ -269,14 +279,6 @@ def _all(statuses: Sequence[Status]) -> Status:
     if "violated" in statuses:
         return "violated"
     return "kept" if statuses and "undecided" not in statuses else "undecided"
-
-
-def _finite(content: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in content.items()
-    }
 
 
 def _listed(seeds: Sequence[int]) -> str:

@@ -30,6 +30,16 @@ def test_what_draws_waits_until_it_is_needed():
     assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii"])
+def test_what_the_terminal_cannot_show_is_escaped(tmp_path, encoding):
+    """The name of a folder need not be text, and a terminal need not know the symbols of a verdict."""
+    words = ["experiment", "scaling", "--size", "smoke", "--dry-run", "--out", os.fsdecode(b"odd\xff")]
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([*PROGRAM, *words], cwd=tmp_path, capture_output=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert rb"odd\udcff" in done.stdout
+
+
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("solve")

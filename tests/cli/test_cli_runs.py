@@ -126,6 +126,28 @@ def test_every_command_that_prints_results_has_json():
         assert any("--json" in text for text in texts), command
 
 
+def test_a_run_that_cannot_be_read_does_not_keep_the_others_from_being_resumed(ask, folder, tmp_path):
+    for name in ("stopped", "finite", "one"):
+        shutil.copytree(folder / name, tmp_path / name)
+    (tmp_path / "finite" / "summary.json").unlink()
+    (tmp_path / "finite" / "run.json").write_text("{")
+    told = ask("resume", str(tmp_path), code=2)
+    assert "2 of 3 runs" in told
+    assert "1 runs failed" in told
+    assert "run.json' is damaged: it is not JSON" in told
+    assert store.is_finished(tmp_path / "stopped")
+
+
+@pytest.mark.parametrize("flags", ["--actor harmful:run", "--optimizer harmful:run", "--over actor=harmful:run"])
+def test_the_command_of_a_sweep_imports_nothing(ask, tmp_path, monkeypatch, flags):
+    """It is read from a file when the sweep is resumed."""
+    (tmp_path / "harmful.py").write_text("raise SystemExit('this was run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    command = f"lexrl sweep lppo cart-safe --over gamma=0.9,0.99 {flags}"
+    store.write_json(tmp_path / "sweep" / "sweep.json", {"command": command})
+    assert "may not name code" in ask("resume", str(tmp_path / "sweep"), code=2)
+
+
 def test_verify_holds_the_folder(ask, folder):
     """Otherwise it might write the summary of a run that was trained further meanwhile."""
     with locks.hold(folder / "two"):
@@ -230,7 +252,7 @@ DAMAGE = {
         EVERYONE,
         "is damaged: its 'total_timesteps' is 'many'",
     ),
-    "seeds in words": ("run.json", changed(seeds=["one"]), EVERYONE, "is damaged: its 'seeds' are not whole numbers"),
+    "seeds in words": ("run.json", changed(seeds=["one"]), EVERYONE, "is damaged: its 'seeds' is ['one']"),
     "no signs": (
         "run.json",
         changed(objectives=["cost"]),

@@ -353,10 +353,22 @@ BROKEN = {
         lambda content: content["sections"][0]["rows"][1].update(seen="maybe"),
         "row 2 of section 1 (claims) has the unknown answer 'maybe'; known are yes, no, not decidable",
     ),
+    "a folder with a name that none has": (
+        lambda content: content["runs"][0].update(folder="a\0b"),
+        "run 1 has 'a\\x00b' for 'folder', which is not valid",
+    ),
+    "a folder whose name is no text": (
+        lambda content: content["runs"][0].update(folder="\ud800"),
+        "run 1 has '\\ud800' for 'folder', which is not valid",
+    ),
     "unknown state": (lambda content: content["runs"][1].update(state="lost"), "run 2 has the unknown state 'lost'"),
     "a picture from outside": (
         lambda content: content["sections"][7]["images"][0].update(file="../secret.png"),
         "names the file '../secret.png', which is outside the experiment's folder",
+    ),
+    "a picture with a name that no file has": (
+        lambda content: content["sections"][7]["images"][0].update(file="a\0.png"),
+        "names the file 'a\\x00.png', which cannot be one",
     ),
     "no picture": (
         lambda content: content["sections"][7]["images"][0].update(file="figures/a.exe"),

@@ -128,3 +128,23 @@ def test_a_function_in_a_setting_must_be_given_again():
 def test_nothing_else_is_built(content, sentence):
     with pytest.raises(InputError, match=sentence):
         codec.decode(content)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "field"),
+    [(lexrl.LPPO(), "actor"), (lexrl.LPPO(), "critic"), (lexrl.LPPO(), "optimizer"), (lexrl.LDQN(), "network")],
+)
+@pytest.mark.parametrize("place", ["harmful:run", "harmful"])
+def test_no_code_is_imported_from_a_file(algorithm, field, place, tmp_path, monkeypatch):
+    """A text names a function on the command line; in a file it was written by nobody."""
+    (tmp_path / "harmful.py").write_text("raise SystemExit('this was run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    stored = codec.encode(algorithm)
+    stored.get("networks", stored)[field] = place
+    with pytest.raises(InputError, match=r"files may not name code|'harmful' is not known"):
+        codec.decode(stored)
+
+
+def test_optimizers_with_a_name_are_read():
+    algorithm = lexrl.LPPO(networks=lexrl.Networks(optimizer="sgd"))
+    assert codec.decode(codec.encode(algorithm)).networks.optimizer == "sgd"

@@ -4,6 +4,7 @@ A fresh seed each time, printed; `LEXRL_FUZZ_SEED=... pytest` repeats it. The lo
 """
 
 import contextlib
+import dataclasses
 import errno
 import functools
 import io
@@ -60,7 +61,7 @@ def runs(tmp_path_factory):
         patch.setattr(pipeline, "MAX_SHARE", float("inf"))  # a checkpoint after every chunk
         for name, size in (("a", 4), ("b", 5)):
             run = plan("q-learning", "grid-nav", ORDER, 2, 640, 5, env_kwargs={"size": size}, eval_episodes=2)
-            list(execute(run, place / f"finished-{name}"))
+            list(execute(dataclasses.replace(run, verify_episodes=20), place / f"finished-{name}"))
             with contextlib.closing(execute(run, place / f"stopped-{name}")) as results:
                 for _ in range(3):
                     next(results)
@@ -311,61 +312,79 @@ def test_for_some_seconds(runs, tmp_path, capsys):
         print(f"\n{count} corruptions, LEXRL_FUZZ_SEED={first}")
 
 
-FORGED = (("stopped-a", store.RUN), ("finished-a", store.RUN), ("finished-a", store.SUMMARY))
+FORGED = (
+    ("stopped-a", store.RUN), ("stopped-a", "checkpoints/*.safetensors"), ("stopped-a", f"checkpoints/{store.TIES}"),
+    ("finished-a", store.RUN), ("finished-a", store.SUMMARY), ("finished-a", store.FINAL),
+    ("finished-a", "policies/seed-0.safetensors"),
+)  # fmt: skip
 LOST = object()
+each_file = pytest.mark.parametrize(("name", "file"), FORGED)
+each_value = pytest.mark.parametrize(
+    "value", [*WRONG, LOST], ids=lambda value: "lost" if value is LOST else repr(value)[:12]
+)
 
 
-@pytest.mark.parametrize(("name", "file"), FORGED)
-@pytest.mark.parametrize("value", [*WRONG, LOST], ids=lambda value: "lost" if value is LOST else repr(value)[:12])
-def test_every_entry_is_checked(runs, tmp_path, name, file, value):
-    """Each entry of a file in turn is of a wrong type or lost, under a checksum that is right."""
-    folder = tmp_path / "run"
-    shutil.copytree(runs / name, folder)
-    intact = json.loads((folder / file).read_text())
-    for key in intact.keys() - {"sha256"}:
-        changed = {**intact, key: value} if value is not LOST else {k: v for k, v in intact.items() if k != key}
-        (folder / file).write_text(json.dumps(seal(changed)))
-        sentence = ""
-        try:
-            seen(folder)
-        except InputError as error:
-            sentence = str(error)
-        except Exception as error:
-            raise AssertionError(f"{key!r} of {file}: {type(error).__name__}: {error}") from error
-        assert sentence.endswith(".") or not sentence, key
-
-
-def leaves(content):
-    """The dict or list, and the key in it, of every value of a description, however deep."""
+def leaves(content, depth=100):
+    """The dict or list, and the key in it, of every value of a description, as deep as that."""
     for key in list(content) if isinstance(content, dict) else range(len(content)):
         yield content, key
-        if isinstance(content[key], dict | list):
-            yield from leaves(content[key])
+        if depth > 1 and isinstance(content[key], dict | list):
+            yield from leaves(content[key], depth - 1)
 
 
-@pytest.mark.parametrize("value", [*WRONG, LOST], ids=lambda value: "lost" if value is LOST else repr(value)[:12])
-def test_every_entry_of_a_checkpoint_is_checked(runs, tmp_path, value):
-    """Each value of its description in turn, however deep: 'versions' once met a list where a number was expected."""
-    folder = tmp_path / "run"
-    shutil.copytree(runs / "stopped-a", folder)
-    path = store.checkpoints(folder)[0]
-    arrays, intact = store.read_arrays(path)
-    for i in range(len(list(leaves(intact)))):
+def forged(folder, file, value, depth):
+    """Put a value in the place of each one of a file in turn, under a checksum that is right; says which it was."""
+    path = sorted(folder.glob(file))[-1]
+    arrays, intact = store.read_arrays(path) if path.suffix == ".safetensors" else (None, json.loads(path.read_text()))
+    for i in range(len(list(leaves(intact, depth)))):
         about = json.loads(json.dumps(intact))
-        place, key = list(leaves(about))[i]
+        place, key = list(leaves(about, depth))[i]
         if value is LOST:
             del place[key]
         else:
             place[key] = value
-        store.write_arrays(path, arrays, about)
-        sentence = ""
-        try:
-            seen(folder)
-        except InputError as error:
-            sentence = str(error)
-        except Exception as error:
-            raise AssertionError(f"{key!r} of a checkpoint: {type(error).__name__}: {error}") from error
-        assert sentence.endswith(".") or not sentence, key
+        if arrays is None:
+            path.write_text(json.dumps(seal(about)))
+        else:
+            store.write_arrays(path, arrays, about)
+        yield f"{key!r} of {path.name}"
+
+
+def read_forged(folder, what):
+    """Whether it can be read; if not, there must be a sentence."""
+    sentence = ""
+    try:
+        seen(folder)
+    except InputError as error:
+        sentence = str(error)
+    except Exception as error:
+        raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
+    assert sentence.endswith(".") or not sentence, what
+    return not sentence
+
+
+@each_file
+@each_value
+def test_every_entry_is_checked(runs, tmp_path, name, file, value):
+    """'versions' of a checkpoint once met a list where a number was expected."""
+    shutil.copytree(runs / name, tmp_path / "run")
+    for what in forged(tmp_path / "run", file, value, depth=2 if name == "stopped-a" else 1):
+        read_forged(tmp_path / "run", what)
+
+
+@pytest.mark.slow
+@each_file
+@each_value
+def test_every_value_is_checked(runs, tmp_path, name, file, value):
+    """However deep it is; and what can be read can be worked with."""
+    shutil.copytree(runs / name, tmp_path / "run")
+    lines = itertools.cycle(COMMANDS)
+    for number, what in enumerate(forged(tmp_path / "run", file, value, depth=100)):
+        if read_forged(tmp_path / "run", what) and number % 10 == 0:
+            shutil.copytree(tmp_path / "run", tmp_path / "copy")
+            line = next(lines).replace("RUN", str(tmp_path / "copy")).replace("OUT", str(tmp_path / "episode"))
+            command(line, what)
+            shutil.rmtree(tmp_path / "copy")
 
 
 @pytest.mark.slow
@@ -422,10 +441,15 @@ def test_links_that_come_later_are_not_followed(runs, tmp_path):
 
 
 def test_files_of_others_stay(runs, tmp_path):
+    """Also copies of checkpoints: their names ended in a traceback, and they were deleted."""
     shutil.copytree(runs / "stopped-a", tmp_path / "run")
-    (tmp_path / "run" / "checkpoints" / "notes.txt").write_text("mine")
+    place = tmp_path / "run" / "checkpoints"
+    latest = store.checkpoints(tmp_path / "run")[0]
+    names = ["1.safetensors", f"{latest.stem} (copy).safetensors", "notes.txt"]
+    for name in names:
+        shutil.copyfile(latest, place / name)
     lexrl.resume(tmp_path / "run")
-    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["notes.txt"]
+    assert sorted(path.name for path in place.iterdir()) == sorted(names)
 
 
 def test_what_a_killed_process_was_writing_is_removed(runs, tmp_path):

@@ -38,6 +38,7 @@ def test_what_a_table_takes():
         ("train q-learning random-momdp --num-states 1000000", "transitions and rewards", "num_states"),
         ("solve random-momdp --num-states 1000000 --order 'max signal_1'", "transitions and rewards", "num_states"),
         ("train a2c cart-pole --order 'max reward' --num-envs 1000000000", "rollouts|environments", "num_envs"),
+        ("train random gym:CartPole-v1 --order 'max reward' --num-envs 1000000 --seeds 2", "environments", "num_envs"),
     ],
 )
 def test_refused_with_numbers(words, part, lower, small_machine, tmp_path, monkeypatch, capsys):

@@ -1,13 +1,11 @@
 """Searches: what is drawn and proposed, what is dropped and why, and that all of it continues where it stopped."""
 
-import json
-
 import numpy as np
 import pytest
 
 import lexrl
 from lexrl import store
-from lexrl.engine import halving, proposals, search, slack_curve, sweep_files
+from lexrl.engine import halving, proposals, search, slack_curve, sweep_files, swept
 from lexrl.engine.values import Range
 from lexrl.errors import InputError
 from lexrl.order import parse
@@ -113,7 +111,7 @@ def test_what_it_cannot_do(tmp_path, algorithm):
 def test_a_sweep_over_tolerances_draws_the_slack_curve_next_to_the_exact_one(tmp_path, algorithm):
     given = {"over": {"tolerance": ["0.5", "0"]}, "seeds": 3, "confirm": 2, "total_timesteps": 4_000} | SMALL
     found = lexrl.sweep(algorithm, "random-momdp", ORDER, out=tmp_path / "out", **given)
-    content = sweep_files.write(found)
+    content = store.read_json(tmp_path / "out" / swept.FILE)
     curve = slack_curve.points(found)
     assert [point.tolerance for point in curve] == [0, 0.5]
     assert curve[0].best == 0
@@ -123,6 +121,62 @@ def test_a_sweep_over_tolerances_draws_the_slack_curve_next_to_the_exact_one(tmp
     assert all(point.given_up.middle >= -1e-9 for point in curve)
     rows = store.read_csv(tmp_path / "out" / sweep_files.CURVE)
     assert [row["tolerance"] for row in rows] == ["0.0", "0.5"]
-    assert json.loads((tmp_path / "out" / "sweep.json").read_text())["learned_slack"] == content["learned_slack"]
+    assert [row["tolerance"] for row in content["learned_slack"]] == [0, 0.5]
     assert (tmp_path / "out" / "learned-slack.png").is_file()
     assert (tmp_path / "out" / "settings.png").is_file()
+
+
+def draws(folder, trials=10):
+    """What optuna proposes, if the first combinations are the best."""
+    return proposals.Optuna(OVER, trials, folder, [1, 1])
+
+
+def results(found):
+    """Each combination told what it reached: the later, the less."""
+    for batch in found.batches():
+        yield batch
+        count = len(found.chosen)
+        found.tell(range(count), -np.arange(2.0 * count).reshape(count, 2))
+
+
+def test_what_was_proposed_amid_a_batch_is_continued_with_the_rest_of_it(tmp_path):
+    """A killed process leaves whole proposals, and the others are those that it would have made."""
+    optuna = pytest.importorskip("optuna")
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "killed").mkdir()
+    whole = [each for batch in results(draws(tmp_path / "whole")) for each in batch]
+    assert len({str(each) for each in whole}) > 5
+    killed, real, left = draws(tmp_path / "killed"), optuna.study.Study.add_trial, 3
+
+    def add(study, trial):
+        nonlocal left
+        if trial.state == optuna.trial.TrialState.RUNNING:
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+        real(study, trial)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optuna.study.Study, "add_trial", add)
+        with pytest.raises(KeyboardInterrupt):
+            next(results(killed))
+    assert [each for batch in results(draws(tmp_path / "killed")) for each in batch] == whole
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 5000, b"SQLite format 3\0" + bytes(2000)])
+def test_a_damaged_storage_is_a_sentence(tmp_path, content):
+    pytest.importorskip("optuna")
+    (tmp_path / proposals.STORAGE).write_bytes(content)
+    found = draws(tmp_path)
+    if content:
+        with pytest.raises(InputError, match=r"optuna.db' is damaged, or of another search .*makes it anew\."):
+            next(found.batches())
+    else:
+        assert len(next(found.batches())) == proposals.BATCH  # SQLite begins with an empty file
+
+
+def test_the_storage_of_another_search_is_a_sentence(tmp_path):
+    pytest.importorskip("optuna")
+    next(draws(tmp_path).batches())
+    with pytest.raises(InputError, match="or of another search"):
+        next(proposals.Optuna({"gamma": [0.5, 0.6]}, 8, tmp_path, [1, 1]).batches())

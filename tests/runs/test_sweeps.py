@@ -1,6 +1,7 @@
 """Sweeps: what is trained together, which settings are the best, and that fresh seeds confirm them."""
 
 import json
+import os
 import shlex
 import types
 
@@ -120,6 +121,11 @@ def test_a_sweep(swept):
     assert "NaN or infinity" in found.rows[2].why
     assert found.winner == 1
     assert [path.name for path in (folder / "rounds" / "0-0").iterdir()] == ["0"]
+    assert "NaN or infinity" in store.read_csv(folder / "sweep.csv")[2]["why"]
+    content = json.loads((folder / "sweep.json").read_text(), parse_constant=pytest.fail)  # NaN would be no JSON
+    assert content["best"] == {"alpha": "0.2"}
+    assert content["rows"][2]["signal_1"] is None
+    assert "probability of being best" in reports.page(folder)
     searched = store.read_run(folder / "rounds" / "0-0" / "0")["seeds"]
     assert set(found.confirmation.about["seeds"]).isdisjoint(searched)
     assert len(searched) == len(set(searched)) == 9
@@ -203,3 +209,29 @@ def test_axes_have_numbers_that_can_be_read():
     assert texts[1] == ["0", "0.01"]
     assert all(axes.get_xlim()[1] < 0.02 and axes.get_ylim()[0] < 1.5 < axes.get_ylim()[1] for axes in figure.axes)
     assert sweep_figures._beside(["1", "2", "1", "1"]) == [-0.02, 0.0, 0.0, 0.02]
+
+
+def test_two_sweeps_at_once(tmp_path):
+    """The second of two in one folder does not change what the first one varies."""
+    given = {"seeds": 2, "confirm": 2, "total_timesteps": 64, "out": tmp_path / "out"} | SMALL
+
+    def another(*_, **__):
+        with pytest.raises(InputError, match=f"being worked on by .* process {os.getpid()}"):
+            lexrl.sweep("random", "random-momdp", ORDER, over={"num_envs": [3, 4]}, **given)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweeps._Looking, "all_rows", another)
+        with pytest.raises(KeyboardInterrupt):
+            lexrl.sweep("random", "random-momdp", ORDER, over={"num_envs": [1, 2]}, **given)
+    assert store.read_json(tmp_path / "out" / "sweep.json")["over"] == {"num_envs": ["1", "2"]}
+    assert not (tmp_path / "out" / "lock").exists()
+
+
+def test_a_sweep_that_was_killed_before_it_wrote_anything(tmp_path):
+    (tmp_path / "lock").touch()
+    (tmp_path / ".sweep.json.x1y2z3_4").write_text("{")
+    sweeps._require_place(tmp_path)
+    (tmp_path / "letter.txt").touch()
+    with pytest.raises(InputError, match="is in use"):
+        sweeps._require_place(tmp_path)

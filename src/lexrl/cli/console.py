@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
+from lexrl import store
 from lexrl.verdict import SYMBOLS, Verdict
 
 if TYPE_CHECKING:  # it imports JAX
@@ -24,15 +25,7 @@ COLORS = {"kept": "green", "violated": "red", "undecided": "yellow"}
 
 def print_json(content: Mapping[str, Any]) -> None:
     """Results for other programs: one JSON object on the standard output; null for what is not finite."""
-    print(json.dumps(_finite(content), indent=2, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(json.dumps(store.finite(content), indent=2, allow_nan=False))
 
 
 def complain(sentence: str, code: int) -> NoReturn:

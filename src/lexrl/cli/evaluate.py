@@ -5,7 +5,7 @@ import pathlib
 
 import tyro
 
-from lexrl import store
+from lexrl import memory, store
 from lexrl.cli.arguments import parse
 from lexrl.cli.console import console, print_json
 from lexrl.cli.execution import seeds_table
@@ -23,6 +23,8 @@ class Evaluate:
     """Number of episodes per seed."""
     deterministic: bool = True
     """Use greedy actions; otherwise they are sampled, as in training."""
+    force: bool = False
+    """Evaluate even if what the episodes return does not seem to fit into memory."""
     json: bool = False
     """Print the means of each seed as JSON, and nothing else."""
 
@@ -32,7 +34,8 @@ def main(argv: list[str]) -> None:
     args = parse(Evaluate, argv, "lexrl evaluate")
     result = load(args.run)
     order = result.run.order
-    played = result.evaluate(args.episodes, deterministic=args.deterministic)
+    with memory.unlimited(args.force):
+        played = result.evaluate(args.episodes, deterministic=args.deterministic)
     kind = "Greedy policies" if args.deterministic else "Stochastic policies"
     means = played.returns.mean(axis=1)
     path = args.run / ("evaluation.json" if args.deterministic else "evaluation-stochastic.json")

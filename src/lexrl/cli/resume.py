@@ -11,8 +11,9 @@ from lexrl.cli import sweep
 from lexrl.cli.arguments import Address, EngineKind, Whole, parse
 from lexrl.cli.console import console, error_console, print_json
 from lexrl.cli.execution import follow_on, interruptible
-from lexrl.engine import Engine, sweep_files, sweeps
+from lexrl.engine import Engine, sweep_files, swept
 from lexrl.errors import InputError
+from lexrl.optimizers import without_code
 from lexrl.report.run_folder import below
 from lexrl.runs import record
 
@@ -44,8 +45,9 @@ def main(argv: list[str]) -> None:
 
 def _resume(args: Resume) -> None:
     folder, engine = args.run, Engine(args.engine, args.workers, args.address)
-    if (folder / sweeps.FILE).is_file():
-        sweep.main([*_sweep_words(folder), *_engine_words(args), "--out", str(folder)])
+    if (folder / swept.FILE).is_file():
+        with without_code():
+            sweep.main([*_sweep_words(folder), *_engine_words(args), "--out", str(folder)])
         return
     if folder.is_dir() and not store.is_run(folder) and (inside := below(folder)):
         _resume_all(folder, inside, engine, args.json)
@@ -61,7 +63,7 @@ def _resume(args: Resume) -> None:
 
 def _sweep_words(folder: pathlib.Path) -> list[str]:
     """The command of a sweep, without where it was executed."""
-    command = store.read_json(folder / sweeps.FILE).get("command")
+    command = store.read_json(folder / swept.FILE).get("command")
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:
@@ -80,11 +82,16 @@ def _engine_words(args: Resume) -> list[str]:
 
 
 def _resume_all(folder: pathlib.Path, inside: list[pathlib.Path], engine: Engine, as_json: bool) -> None:
-    """Finish all runs below a folder."""
-    runs = {place: record.read(place) for place in inside if not store.is_finished(place)}
+    """Finish all runs below a folder; one that cannot be read does not keep the others from it."""
+    runs, failed = {}, {}
+    for place in inside:
+        try:
+            runs |= {} if store.is_finished(place) else {place: record.read(place)}
+        except InputError as error:
+            failed[str(place)] = str(error)
     with interruptible(f"lexrl resume {shlex.quote(str(folder))}"):
         outcomes = engine.execute(runs, console=error_console if as_json else console)
-    failed = {str(one.folder): one.why for one in outcomes if one.state == "failed"}
+    failed |= {str(one.folder): one.why for one in outcomes if one.state == "failed"}
     if as_json:
         print_json({"folder": str(folder), "finished": len(inside) - len(failed), "failed": failed})
     else:

@@ -8,15 +8,16 @@ from typing import Any, Generic, TypeVar
 import tyro
 from rich.table import Table
 
-from lexrl import memory
+from lexrl import memory, store
 from lexrl.cli import arguments
 from lexrl.cli.arguments import Address, EngineKind, Order, Place, Steps, Whole, parse
 from lexrl.cli.console import console, error_console, print_json
 from lexrl.cli.execution import interruptible, next_commands
-from lexrl.engine import Engine, sweep_files, values
+from lexrl.engine import Engine, values
 from lexrl.engine.search import Kind
-from lexrl.engine.sweeps import Sweep as Found
 from lexrl.engine.sweeps import sweep
+from lexrl.engine.swept import FILE
+from lexrl.engine.swept import Sweep as Found
 from lexrl.envs.factory import settings_of
 from lexrl.errors import InputError
 from lexrl.report import stats
@@ -93,7 +94,7 @@ def main(argv: list[str]) -> None:
             name=target.name, command=shlex.join(["lexrl", "sweep", *argv]),
             console=error_console if args.json else console,
         )  # fmt: skip
-    content = sweep_files.write(found, argv)
+    content = store.read_json(found.folder / FILE)
     if args.json:
         print_json({"folder": str(found.folder)} | content)
     else:

@@ -69,7 +69,8 @@ def main(argv: list[str]) -> None:
     engine = None if (args.engine, args.address) == ("here", None) else Engine(args.engine, None, args.address)
     with memory.unlimited(args.force):
         run = plan(target, args, shlex.join(["lexrl", "train", *argv]))
-        footprint.require(run)
+        if args.engine != "ray":  # other machines may have more memory; workers estimate again
+            footprint.require(run)
         if run.log:
             logs.require(run.log)
         if isinstance(run.env, Describable) and not args.json:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lexrl.engine.values import Over, Range
+from lexrl.store import Damaged
 
 STORAGE = "optuna.db"
 BATCH = 8
@@ -31,17 +32,15 @@ class Optuna:
         self.order: Sequence[int] = ()
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
-        study = self._study()
-        known = [trial.params for trial in study.get_trials(deepcopy=False)]
+        study, known = self._kept()
         for first in range(0, self.trials, BATCH):
             count = min(BATCH, self.trials - first)
-            kept = [self._as_given(each) for each in known[first : first + count]]  # proposed before the sweep stopped
-            batch = kept + self._propose(count - len(kept))
-            for each in batch[len(kept) :]:
-                study.enqueue_trial(self._as_params(each))
-                study.ask(self._distributions())
-            self.chosen += batch
-            yield batch
+            batch = known[first : first + count]  # proposed before the sweep was stopped, perhaps amid a batch
+            more = self._propose(count)[len(batch) :] if len(batch) < count else []
+            for each in more:
+                study.add_trial(self._trial(each, state=self.optuna.trial.TrialState.RUNNING))
+            self.chosen += batch + more
+            yield batch + more
 
     def tell(self, order: Sequence[int], returns: np.ndarray) -> None:
         self.order = order
@@ -53,6 +52,17 @@ class Optuna:
                 study.tell(trial.number, each.tolist())
             else:
                 study.tell(trial.number, state=self.optuna.trial.TrialState.FAIL)
+
+    def _kept(self) -> tuple[Any, list[dict[str, Any]]]:
+        """The study, and what it has proposed so far."""
+        try:
+            study = self._study()
+            return study, [self._as_given(trial.params) for trial in study.get_trials(deepcopy=False)]
+        except Exception as error:  # from SQLite, SQLAlchemy and optuna, of many kinds
+            raise Damaged(
+                f"The file {str(self.path)!r} is damaged, or of another search ({type(error).__name__}); move it away, "
+                "and the search makes it anew."
+            ) from None
 
     def _study(self) -> Any:
         """What is kept: the returns of every objective, also for optuna's own tools."""
@@ -67,10 +77,14 @@ class Optuna:
         sampler = self.optuna.samplers.TPESampler(seed=len(self.chosen), n_startup_trials=BATCH, constant_liar=True)
         study = self.optuna.create_study(sampler=sampler, direction="minimize")
         for rank, i in enumerate(self.order):
-            params = self._as_params(self.chosen[i])
-            known = self.optuna.trial.create_trial(params=params, distributions=self._distributions(), value=rank)
-            study.add_trial(known)
+            study.add_trial(self._trial(self.chosen[i], value=rank))
         return [self._as_given(study.ask(self._distributions()).params) for _ in range(count)]
+
+    def _trial(self, settings: dict[str, Any], **more: Any) -> Any:
+        """A combination of values as optuna keeps it: it is stored at once, or not at all."""
+        return self.optuna.trial.create_trial(
+            params=self._as_params(settings), distributions=self._distributions(), **more
+        )
 
     def _distributions(self) -> dict[str, Any]:
         kinds = self.optuna.distributions

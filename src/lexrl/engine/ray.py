@@ -44,13 +44,13 @@ def perform(folders: Sequence[pathlib.Path], workers: int | None, address: str |
     with _connected(address) as ray, _interrupts() as interrupts:
         tasks = _Tasks(ray, folders, workers)
         try:
-            while tasks.waiting or tasks.busy:
-                if interrupts:
-                    raise KeyboardInterrupt
+            while (tasks.waiting or tasks.busy) and not interrupts:
                 yield from tasks.start()
                 yield from tasks.look()
         finally:
             tasks.stop()
+        if interrupts and (tasks.waiting or tasks.busy):
+            raise KeyboardInterrupt
 
 
 class _Tasks:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lexrl import exact
 from lexrl.colors import BLUE, INK, ORANGE
-from lexrl.engine.sweeps import Row, Sweep
+from lexrl.engine.swept import Row, Sweep
 from lexrl.errors import InputError
 from lexrl.report import stats
 from lexrl.report.picture import Picture, drawing, finish, open_box

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lexrl.colors import BLUE, INK, RED
-from lexrl.engine.sweeps import Sweep
+from lexrl.engine.swept import Sweep
 from lexrl.report import stats
 from lexrl.report.picture import Picture, drawing, finish, open_box
 

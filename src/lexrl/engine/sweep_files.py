@@ -11,7 +11,7 @@ from lexrl import store
 from lexrl.engine import slack_curve, sweep_figures
 from lexrl.engine.outcomes import FAILURE
 from lexrl.engine.slack_curve import Point
-from lexrl.engine.sweeps import FILE, ROUNDS, TABLE, Row, Sweep
+from lexrl.engine.swept import FILE, ROUNDS, TABLE, Row, Sweep
 from lexrl.report import page, stats
 from lexrl.report.experiment import FILE as CHAPTER
 from lexrl.report.experiment import FORMAT
@@ -38,20 +38,19 @@ ELSEWHERE = (
 """Flags of `lexrl sweep` that `lexrl train` does not take, or means otherwise."""
 
 
-def write(found: Sweep, words: Sequence[str] = ()) -> dict[str, Any]:
-    """Write the files of a finished sweep; returns what `sweep.json` has. `words` are those of its command line."""
-    content = store.read_json(found.folder / FILE) | outcome(found, words)
+def write(found: Sweep) -> None:
+    """Write the files of a finished sweep."""
+    content = store.read_json(found.folder / FILE) | outcome(found)
     curve = slack_curve.points(found)
     store.write_csv(found.folder / TABLE, [flat(row, found.confirmation.objectives) for row in found.rows])
     if curve:
         content["learned_slack"] = slack_curve.table(curve, found.base.order.names)
         store.write_csv(found.folder / CURVE, content["learned_slack"])
     store.write_json(found.folder / CHAPTER, _chapter(found, content, curve))
-    store.write_json(found.folder / FILE, content)
-    return content
+    store.write_json(found.folder / FILE, store.finite(content))
 
 
-def outcome(found: Sweep, words: Sequence[str] = ()) -> dict[str, Any]:
+def outcome(found: Sweep) -> dict[str, Any]:
     """The best settings, their probability, and what fresh seeds say about them."""
     best, names = found.rows[found.winner], [one.name for one in found.confirmation.objectives]
     return {
@@ -59,7 +58,7 @@ def outcome(found: Sweep, words: Sequence[str] = ()) -> dict[str, Any]:
         "probability_best": best.best,
         "confirmed": {name: found.confirmation.final[:, i].tolist() for i, name in enumerate(names)},
         "confirmed_seeds": found.confirmation.about["seeds"],
-        "train_again": train_command(found, words),
+        "train_again": train_command(found),
         "rows": [flat(row, found.confirmation.objectives) for row in found.rows],
     }
 
@@ -78,14 +77,15 @@ def _parts(each: stats.Interval) -> list[tuple[str, float]]:
     return list(zip(("", "_low", "_high"), each, strict=True))
 
 
-def train_command(found: Sweep, words: Sequence[str] = ()) -> str:
+def train_command(found: Sweep) -> str:
     """The command that trains with the best settings: that of the sweep with the best ones in place of what it varied.
 
     A sweep that was started from Python has no command; settings that were given there are not in this one.
     """
     about, best = found.confirmation.about, found.rows[found.winner].settings
     flags = [word for name, value in best.items() for word in (f"--{name.replace('_', '-')}", *_words(value))]
-    if words:
+    if found.base.command:
+        words = shlex.split(found.base.command)[2:]  # after `lexrl sweep`
         return shlex.join(["lexrl", "train", *without(words, (*ELSEWHERE, *best)), *flags])
     env = about["env"].get("name", "ENV")
     plain = ["lexrl", "train", about["name"], env, "--order", about["order"], *flags]

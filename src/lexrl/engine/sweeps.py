@@ -11,6 +11,7 @@ The best combination is chosen lexicographically, by the probability of being be
 """
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,50 +20,19 @@ import numpy as np
 from rich.console import Console
 
 from lexrl import locks, store
-from lexrl.engine import halving, values
+from lexrl.engine import halving, sweep_files, values
 from lexrl.engine import search as searches
 from lexrl.engine.engines import Engine
+from lexrl.engine.swept import CONFIRMATION, FILE, ROUNDS, Row, Sweep
 from lexrl.engine.values import Over
 from lexrl.errors import InputError, as_path, require_whole
 from lexrl.order import Order
 from lexrl.report import ranking
-from lexrl.report.run_folder import RunFolder
 from lexrl.report.run_folder import read as read_folder
 from lexrl.runs import footprint
 from lexrl.runs.run import Run, fit, plan, require_algorithm
 
-FILE, TABLE, ROUNDS, CONFIRMATION = "sweep.json", "sweep.csv", "rounds", "confirmation"
 RESAMPLES = 4_000
-
-
-class Row(NamedTuple):
-    """One combination of values."""
-
-    settings: Mapping[str, Any]
-    returns: np.ndarray
-    """`[seeds, M]`: what each seed's policy reached per episode; NaN for a seed that stopped."""
-    best: float
-    """The probability that it is the best of the sweep; 0 if it was dropped on the way."""
-    why: str
-    """What went wrong, if something did, or why it was dropped."""
-    steps: int = 0
-    """Environment steps of each seed, in the last round that it was part of."""
-    exact: np.ndarray | None = None
-    """`[seeds, M]`: exact discounted returns, where the environment is finite."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Sweep:
-    """A finished sweep."""
-
-    rows: tuple[Row, ...]
-    winner: int
-    """The position of the best row."""
-    confirmation: RunFolder
-    """The best settings, trained with fresh seeds: the result to report."""
-    folder: pathlib.Path
-    base: Run
-    """The run whose settings are varied."""
 
 
 def sweep(
@@ -84,7 +54,8 @@ def sweep(
 ) -> Sweep:
     """Train an algorithm with many combinations of values, choose the best, and confirm it with fresh seeds.
 
-    A sweep that was stopped continues when it is called again with the same folder.
+    A sweep that was stopped continues when it is called again with the same folder, which has the table of all
+    combinations, the best settings as a command, and the page in the end.
 
     Args:
         algorithm, env, order, total_timesteps: as `lexrl.train` takes them; `settings` are further ones of its.
@@ -104,22 +75,24 @@ def sweep(
     folder = as_path(out)
     base = plan(algorithm, env, order, 1, total_timesteps, **settings)
     steps = halving.lengths(base.total_timesteps, rounds)
-    about = {
-        "over": {name: str(given) if isinstance(given, values.Range) else list(map(str, given))
-                 for name, given in _required(over).items()},
-        "title": base.title, "search": search, "trials": trials, "rounds": rounds, "seeds": seeds, "confirm": confirm,
-    }  # fmt: skip
+    about = {"over": _as_text(over), "title": base.title, "search": search, "trials": trials, "rounds": rounds}
+    about |= {"seeds": seeds, "confirm": confirm}
     proposals = _make_search(search, over, trials, folder, base)
-    _begin(folder, about, base.command)
+    _require_place(folder)
     with locks.hold(folder):
+        _begin(folder, about, base.command)
         looking = _Looking(base, folder, seeds, engine or Engine(), console, steps)
-        rows = looking.all_rows(proposals)
-        return _confirmed(rows, looking, confirm)
+        found = _confirmed(looking.all_rows(proposals), looking, confirm)
+        sweep_files.write(found)
+        return found
 
 
-def _required(over: Over) -> Over:
+def _as_text(over: Over) -> dict[str, Any]:
+    """What is varied, for `sweep.json`."""
     values.require(over)
-    return over
+    return {
+        name: str(given) if isinstance(given, values.Range) else list(map(str, given)) for name, given in over.items()
+    }
 
 
 def _make_search(kind: str, over: Over, trials: int, folder: pathlib.Path, base: Run) -> searches.Search:
@@ -145,21 +118,27 @@ def _confirmed(rows: tuple[Row, ...], looking: "_Looking", confirm: int) -> Swee
     return Sweep(rows, winner, read_folder(folder / CONFIRMATION), folder, base)
 
 
-def _begin(folder: pathlib.Path, about: dict[str, Any], command: str) -> None:
-    """Write what is varied; an error if the folder has another sweep, or links that lead out of it."""
+def _require_place(folder: pathlib.Path) -> None:
+    """Raise an error for a folder of something else, or one with links that lead out of it."""
     if folder.is_dir():
         store.require_plain(folder)
+    if (folder / FILE).is_file() or not os.path.lexists(folder):
+        return
+    # A sweep that was killed before it wrote what it varies left its lock, or a file that is not complete.
+    begun = (locks.FILE, f".{locks.FILE}.", f".{FILE}.")
+    if not folder.is_dir() or any(not path.name.startswith(begun) for path in folder.iterdir()):
+        raise InputError(f"The folder {str(folder)!r} is in use; give another one.")
+
+
+def _begin(folder: pathlib.Path, about: dict[str, Any], command: str) -> None:
+    """Write what is varied; an error if the folder has another sweep."""
     if (folder / FILE).is_file():
         found = store.read_json(folder / FILE)
         if {key: found.get(key) for key in about} == about:
             return
-        if (folder / ROUNDS).exists():
+        if (folder / ROUNDS).exists():  # else nothing was trained: its values were refused
             raise InputError(f"The folder {str(folder)!r} holds another sweep; give another folder.")
-        store.write_json(folder / FILE, about | {"command": command})  # nothing was trained: its values were refused
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"The folder {str(folder)!r} is in use; give another one.")
-    else:
-        store.write_json(folder / FILE, about | {"command": command})
+    store.write_json(folder / FILE, about | {"command": command})
 
 
 class _Found(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lexrl import store
-from lexrl.errors import InputError
+from lexrl.errors import InputError, names_path
 from lexrl.report.checked import Checked, brief
 
 FILE = "experiment.json"
@@ -103,7 +103,9 @@ def _read_run(part: Checked) -> RunRow:
     state = part.text("state")
     if state not in STATES:
         raise part.error(f"has the unknown state {brief(state)}; known are {', '.join(STATES)}")
+    if not names_path(folder := part.text("folder")):
+        raise part.error(f"has {brief(folder)} for 'folder', which is not valid")
     return RunRow(
-        part.text("folder"), part.text("label"), part.integer("seeds", 0), part.integer("total_timesteps", 0),
+        folder, part.text("label"), part.integer("seeds", 0), part.integer("total_timesteps", 0),
         part.number("seconds", math.nan), part.text("command", ""), state, part.text("why", ""),
     )  # fmt: skip

@@ -138,8 +138,8 @@ def solution(place: pathlib.Path) -> tuple[str, str]:
     """An exact solution: its title, and its returns and pictures."""
     path = place / "solution.json"
     found = store.read_json(path)
-    store.require(path, found, {"env": str, "order": str, "gamma": object, "returns": dict, "command": str})
-    store.require(path, found["returns"], dict.fromkeys(found["returns"], (int, float)))
+    kinds = {"env": str, "order": str, "gamma": float | list[float], "returns": dict[str, float], "command": str}
+    store.require(path, found, kinds)
     rows = tuple((Cell(name), Cell(f"{value:.6g}", float(value))) for name, value in found["returns"].items())
     table = Table("returns", "Returns", "", ("objective", f"J, gamma {found['gamma']}"), rows)
     title = f"{found['env']}, solved exactly: {found['order']}"

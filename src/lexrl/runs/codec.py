@@ -8,10 +8,11 @@ in the catalog is built from a file; anything else is named in it as `custom`, a
 """
 
 import base64
+import contextlib
 import dataclasses
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ import numpy as np
 
 from lexrl import catalog
 from lexrl.errors import InputError
+from lexrl.optimizers import without_code
 
 MAX_READABLE = 1000
 """Arrays with more numbers are packed."""
@@ -43,13 +45,22 @@ def encode(value: Any) -> Any:
 
 def decode(value: Any) -> Any:
     """What `encode` was given; lists become tuples."""
-    try:
+    with reading():
         return _decode(value)
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Inside, what a file holds becomes objects; a file may hold anything, and what does not fit is a sentence."""
+    try:
+        with without_code():
+            yield
     except InputError:
         raise
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
-            f"The settings in the file do not fit this version of lexrl ({error}); use the version that wrote it."
+            f"The settings in the file do not fit this version of lexrl ({why}); use the version that wrote it."
         ) from error
 
 
@@ -135,6 +146,8 @@ def _encode_array(array: np.ndarray) -> dict[str, Any]:
 
 def _decode_array(value: dict[str, Any]) -> np.ndarray:
     dtype, shape = np.dtype(value["array"]), value["shape"]
+    if dtype.kind not in "biuf":
+        raise ValueError(f"{dtype} is no type of numbers")
     if "values" in value:
         return np.array(value["values"], dtype).reshape(shape)
     return np.frombuffer(base64.b64decode(value["base64"]), dtype).reshape(shape).copy()

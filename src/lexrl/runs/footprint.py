@@ -15,23 +15,33 @@ from lexrl.envs.per_seed import PerSeed
 from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
 from lexrl.runs.run import Run, on_host
-from lexrl.types import Discrete
+from lexrl.types import Discrete, Savable
 
 COPIES = 8
 """Of what a seed carries along, at the worst moment: before a chunk, in it and after it, and while a checkpoint is
 written. Measured: 7.6 with replay buffers of 200 MB."""
+OBJECT = 6_000
+"""Bytes of an environment that is stepped from Python, as measured for CartPole; others take more."""
+EPISODE = 100
+"""Bytes for each objective of an episode that was played: in arrays, and as numbers of Python when it is written."""
 LOWER = {
     "replay buffers": "buffer_size or the number of seeds",
     "parameters": "hidden_sizes or the number of seeds",
-    "environments": "num_envs or the size of the environment",
+    "environments": "num_envs, the number of seeds or the size of the environment",
     "rollouts": "num_steps or num_envs",
     "learning curves": "num_log_points or the number of seeds",
+    "evaluation": "the number of evaluation episodes or of seeds",
 }
 
 
 def require(run: Run) -> None:
     """Raise an error if a run does not fit into memory."""
     memory.require(estimate(run), LOWER)
+
+
+def require_evaluation(run: Run, episodes: int) -> None:
+    """Raise an error if what so many episodes of each seed return does not fit into memory."""
+    memory.require({"evaluation": _evaluation(run, episodes)}, LOWER)
 
 
 def estimate(run: Run) -> dict[str, int]:
@@ -43,8 +53,9 @@ def estimate(run: Run) -> dict[str, int]:
     agent = jax.eval_shape(partial(algorithm.init, spec), keys.stream(0, Purpose.INIT))
     policy = num_bytes(jax.eval_shape(replay.emptied, agent))
     num_envs, num_steps, objectives = algorithm.num_envs, algorithm.num_steps, len(run.order.objectives)
-    envs = 0
-    if not on_host(env):
+    if on_host(env):
+        envs = seeds * num_envs * (OBJECT + COPIES * _saved(env))
+    else:
         streams = jax.eval_shape(lambda: keys.streams(0, Purpose.RESET, num_envs))
         envs = seeds * COPIES * num_bytes(jax.eval_shape(over_envs(env.reset, num_envs), streams))
         envs += num_bytes(jax.tree.map(np.asarray, eqx.filter(run.env, eqx.is_array)))
@@ -56,7 +67,19 @@ def estimate(run: Run) -> dict[str, int]:
         # As they are collected, and once more with what is computed from them.
         "rollouts": 2 * min(seeds, num_cores()) * num_steps * num_envs * transition,
         "learning curves": 8 * run.num_log_points * seeds * 10 * objectives,
+        "evaluation": _evaluation(run, run.eval_episodes),
     }
+
+
+def _evaluation(run: Run, episodes: int) -> int:
+    return EPISODE * len(run.order.objectives) * len(run.seeds) * episodes
+
+
+def _saved(env: Any) -> int:
+    """Bytes that are kept of an environment outside JAX, so that a run can continue: its state, or its actions."""
+    if isinstance(env, Savable):
+        return num_bytes(jax.tree.map(np.asarray, env.empty_state(1)))
+    return _cell(env.spec.action_space) * env.spec.max_episode_steps
 
 
 def num_bytes(tree: Any) -> int:

@@ -120,6 +120,8 @@ def snapshots(run: Run, checkpoint: Checkpoint | None = None) -> Iterator[Snapsh
     found = None
     for found in advance(run, population, train_states):
         steps.append(found.steps)
+        if metrics and metrics.keys() != found.metrics.keys():
+            raise store.Damaged(f"The checkpoint is damaged: its metrics are {', '.join(metrics)}.")
         for name, values in found.metrics.items():
             metrics.setdefault(name, []).append(values)
         yield snapshot(found.train_states, found.faults)
@@ -175,6 +177,10 @@ def initialize(run: Run, population: Population) -> TrainState:
 
 def restore(run: Run, population: Population, checkpoint: Checkpoint) -> TrainState:
     """The train states of a checkpoint, laid out over the devices."""
+    seeds, objectives = len(run.seeds), len(run.order.objectives)
+    for name, curve in checkpoint.metrics.items():
+        if curve.shape[1:] not in ((seeds,), (seeds, objectives)):
+            raise store.Damaged(f"The checkpoint is damaged: {name!r} does not have one number for each seed.")
     if on_host(run.env):
         return checkpoint.rebuild(initialize(run, population))
     template = jax.eval_shape(lambda: initialize(run, population))

@@ -163,12 +163,13 @@ class Policy:
                 f"The file {str(path)!r} holds no policy; the policies of a run are in its folder policies/."
             )
         store.require(as_path(path), about, {"order": str, "seed": int})
-        algorithm = codec.decode(about["policy"]) if algorithm is None else algorithm
-        spec = codec.decode(about["spec"])
-        if not isinstance(spec, Spec):
-            raise store.Damaged(f"The file {str(path)!r} is damaged: its 'spec' describes no environment.")
-        state = codec.rebuild(state_of(algorithm, spec), arrays)
-        return Policy(algorithm, state, spec, parse(about["order"]), about["seed"])
+        with codec.reading():
+            algorithm = codec.decode(about["policy"]) if algorithm is None else algorithm
+            spec = codec.decode(about["spec"])
+            if not isinstance(spec, Spec):
+                raise store.Damaged(f"The file {str(path)!r} is damaged: its 'spec' describes no environment.")
+            state = codec.rebuild(state_of(algorithm, spec), arrays)
+            return Policy(algorithm, state, spec, parse(about["order"]), about["seed"])
 
 
 def make_policies(

@@ -134,6 +134,18 @@ def machine() -> dict[str, Any]:
 def read(folder: pathlib.Path, env: Any = None, algorithm: Any = None) -> Run:
     """The run that a folder is about; an environment or algorithm that has no name must be given again."""
     content = store.read_run(folder)
+    with codec.reading():
+        run = _planned(content, env, algorithm)
+    if hash_of(run) != content["hash"]:
+        raise InputError(
+            f"What was given has other settings than the run in {str(folder)!r}; give environment and algorithm as "
+            "they were."
+        )
+    return run
+
+
+def _planned(content: Mapping[str, Any], env: Any, algorithm: Any) -> Run:
+    """The run that `run.json` describes."""
     if algorithm is None:
         algorithm = codec.decode(content["algorithm"])
         algorithm = list(algorithm) if isinstance(content["algorithm"], list) else algorithm
@@ -141,7 +153,7 @@ def read(folder: pathlib.Path, env: Any = None, algorithm: Any = None) -> Run:
     if env is None and "name" in target:
         env, kwargs = target["name"], target["kwargs"]
     about = {name: content[name] for name in ("eval_episodes", "verify_episodes", "name", "preset", "label", "command")}
-    run = make_run(
+    return make_run(
         algorithm,
         codec.decode(target) if env is None else env,
         content["order"],
@@ -153,12 +165,6 @@ def read(folder: pathlib.Path, env: Any = None, algorithm: Any = None) -> Run:
         measure=content.get("measure", ""),
         **about,
     )
-    if hash_of(run) != content["hash"]:
-        raise InputError(
-            f"What was given has other settings than the run in {str(folder)!r}; give environment and algorithm as "
-            "they were."
-        )
-    return run
 
 
 def _stored(objective: Objective) -> list[Any]:

@@ -17,6 +17,7 @@ from lexrl.loops import evaluation
 from lexrl.loops.evaluation import Evaluation
 from lexrl.loops.population import Population
 from lexrl.momdp import MOMDP
+from lexrl.runs import footprint
 from lexrl.runs.policy import Policy, as_numbers
 from lexrl.runs.run import Run, directions, on_host
 from lexrl.types import Discrete, State
@@ -97,6 +98,8 @@ class Result:
         self, episodes: int = 100, *, gamma: float | tuple[float, ...] = 1.0, deterministic: bool = True
     ) -> Evaluation:
         """Play fresh episodes with every seed's policy; `deterministic` is the greedy one, as in `Policy.predict`."""
+        evaluation.check_episodes(episodes)
+        footprint.require_evaluation(self.run, episodes)
         population, agents = self.on_devices()
         if on_host(self.run.env):
             return evaluation.evaluate_on_host(

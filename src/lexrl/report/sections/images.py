@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import PIL.Image
 
 from lexrl import store
-from lexrl.errors import InputError
+from lexrl.errors import InputError, names_path
 from lexrl.report import markup
 from lexrl.report.checked import Checked, brief
 from lexrl.report.palette import Palette
@@ -43,6 +43,8 @@ def read(part: Checked) -> Images:
 
 def _read_image(part: Checked) -> Image:
     folder, given = part.path.parent, part.text("file")
+    if not names_path(given):
+        raise part.error(f"names the file {brief(given)}, which cannot be one")
     file = folder / given
     if not file.resolve().is_relative_to(folder.resolve()):
         raise part.error(f"names the file {brief(given)}, which is outside the experiment's folder")
