@@ -8,11 +8,11 @@ import pytest
 import lexrl
 from lexrl import verify
 from lexrl.loops.evaluation import Evaluation
-from lexrl.runs import plan, references, statements, verification
+from lexrl.runs import plan, references, sampling, verification
 from lexrl.runs.policy import Policy
 from lexrl.runs.references import Reference
 from lexrl.runs.result import Result
-from lexrl.runs.verification import Limits
+from lexrl.runs.sampling import Limits
 
 POINTS = 20
 ORDER = "min cost > max reward"
@@ -80,7 +80,7 @@ def judge(case, monkeypatch):
     )
     name = "its own policy for 'cost' alone"
     own = [] if case.reference is None else [Reference(1, name, play(case.reference), case.same)]
-    monkeypatch.setattr(statements, "return_ranges", lambda env, order: case.known)
+    monkeypatch.setattr(sampling, "return_ranges", lambda env, order: case.known)
     monkeypatch.setattr(references, "player", lambda result: play(case.final))
     monkeypatch.setattr(references, "untrained", lambda result: play(case.untrained or case.final))
     monkeypatch.setattr(references, "own_references", lambda result: own)

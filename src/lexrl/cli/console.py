@@ -14,7 +14,7 @@ from rich.text import Text
 from lexrl.verdict import SYMBOLS, Verdict
 
 if TYPE_CHECKING:  # it imports JAX
-    from lexrl.runs.verification import Look
+    from lexrl.runs.sampling import Look
 
 console = Console(highlight=False)
 error_console = Console(highlight=False, stderr=True)

@@ -26,7 +26,7 @@ from lexrl.engine import Engine
 from lexrl.errors import InputError
 from lexrl.order import Order
 from lexrl.runs import Result, Run, execute, progress, record
-from lexrl.runs.verification import Look
+from lexrl.runs.sampling import Look
 
 
 @contextlib.contextmanager

@@ -17,7 +17,8 @@ from lexrl.runs.pipeline import last
 from lexrl.runs.references import Reference, retrained_references
 from lexrl.runs.result import Result
 from lexrl.runs.run import Run
-from lexrl.runs.verification import Limits, verify_result
+from lexrl.runs.sampling import Limits
+from lexrl.runs.verification import verify_result
 from lexrl.verdict import Verdict
 
 EXIT_CODES = {"kept": 0, "violated": 1, "undecided": 3}
