@@ -62,13 +62,17 @@ class Finding(NamedTuple):
     def __str__(self) -> str:
         values = f"{shown(self.value, self.value_error)} against {shown(self.reference_value, self.reference_error)}"
         compared = f"{values} of {self.reference}"
+        # What is shown, per episode, is not what is tested, discounted: it may show something else.
+        apart = abs(self.value - self.reference_value) > self.value_error + self.reference_error
         if self.status == "violated":
-            # What is shown is not what is tested: it may not show why.
-            shows = abs(self.value - self.reference_value) > self.value_error + self.reference_error
-            gap = "" if shows else f"discounted, as optimized, {shown(-self.difference, self._width)} worse; "
+            gap = "" if apart else f"discounted, as optimized, {shown(-self.difference, self._width)} worse; "
             return f"violated at objective {self.objective!r}: {compared} ({gap}{self._how})"
         if self.status == "kept":
-            return f"kept {self.objective!r}: {compared} ({self._how})"
+            alike = apart and self.low <= 0.0 <= self.high and self.test != "exact"
+            gap = (
+                f"discounted, as optimized, the difference is {shown(self.difference, self._width)}; " if alike else ""
+            )
+            return f"kept {self.objective!r}: {compared} ({gap}{self._how})"
         gap = f"difference {shown(self.difference, self._width)}, tolerance {self.tolerance:.3g}"
         return f"not decidable at objective {self.objective!r} with {self.episodes:,} episodes: {compared} ({gap})"
 
@@ -115,9 +119,10 @@ class Verdict:
     """What to try, the most promising first."""
     weak: tuple[int, ...] = ()
     """Seeds whose references had not been learned to the end: to keep what these reached shows little."""
-
     forgotten: tuple[int, ...] = ()
     """Seeds that had much more of an objective in the middle of training than in the end."""
+    hidden: tuple[int, ...] = ()
+    """Seeds that keep an objective as it was optimized, discounted, but are worse per episode."""
 
     @property
     def status(self) -> Status:
@@ -153,6 +158,7 @@ class Verdict:
     def _but(self, kept: Sequence[int]) -> str:
         """What *kept* is worth, if the references were poor."""
         reasons = {
+            "but worse per episode than its reference, which the discount hides": [s for s in kept if s in self.hidden],
             "but much worse than earlier in training": [seed for seed in kept if seed in self.forgotten],
             "but by references that had not been learned to the end": [seed for seed in kept if seed in self.weak],
             "but compared with itself": [seed for seed in kept if self._is_alone(seed)],
@@ -232,6 +238,7 @@ class Verdict:
             "advice": list(self.advice),
             "weak": list(self.weak),
             "forgotten": list(self.forgotten),
+            "hidden": list(self.hidden),
         }
 
 

@@ -340,8 +340,25 @@ def test_a_late_cost_that_the_discount_hides(monkeypatch):
     case = Case([[normal(10.0, 0.1), always(9.0)]], [[normal(1.0, 0.1)]], learning(10.0, 9.0, 1))
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
+    assert verdict.sentence == "kept, but worse per episode than its reference, which the discount hides"
+    assert verdict.as_json()["hidden"] == [0]
+    assert str(verdict.findings[0]).endswith("(discounted, as optimized, the difference is 0.00 ± 0.38; 95 %)")
     assert any("is worse per episode than its reference" in one for one in verdict.symptoms)
     assert any("--gamma 0.999" in one for one in verdict.advice)
+
+
+def test_a_small_late_cost_that_the_discount_hides(monkeypatch):
+    """LDQN on CartSafe: 24 instead of none, where untrained policies cost 500; that is little of the range, but a
+    person would not call it kept without a word."""
+    shown = play
+    monkeypatch.setattr(f"{__name__}.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    bad, good = [event(0.25, 96.0), always(9.0)], [event(0.0), always(9.0)]
+    case = Case([bad, good], [[event(0.0)]] * 2, learning(10.0, 9.0, 2), untrained=[[always(500.0), always(9.0)]] * 2)
+    verdict = judge(case, monkeypatch)
+    assert verdict.hidden == (0,)
+    assert verdict.sentence.endswith("which the discount hides (seed 0)")
+    alike = judge(case._replace(final=[good, good]), monkeypatch)
+    assert alike.hidden == ()
 
 
 def hidden(played):

@@ -25,12 +25,12 @@ class Symptoms(NamedTuple):
     """Seeds that were compared with a policy that had not been learned to the end: to keep it shows little."""
     forgotten: tuple[int, ...] = ()
     """Seeds that had much more of an objective in the middle of training."""
+    hidden: tuple[int, ...] = ()
+    """Seeds that keep what was optimized, but lose per episode: the discount hides it."""
     too_short: bool = False
     """Was anything not learned to the end?"""
     not_better: bool = False
     """Is an objective no better than before training?"""
-    hidden: bool = False
-    """Does the discount hide a loss?"""
     no_episode: bool = False
     """Did no episode end in training? Then nothing else is known."""
 
@@ -72,9 +72,9 @@ def find(
         sentences,
         weak=tuple(seeds[(short & own)[:, :-1].any(axis=1)].tolist()),
         forgotten=tuple(seeds[forgotten.any(axis=1)].tolist()),
+        hidden=tuple(seeds[hidden.any(axis=1)].tolist()),
         too_short=bool((short | forgotten).any()) or bool(alone),
         not_better=bool(not_better.any()),
-        hidden=bool(hidden.any()),
     )
 
 
@@ -175,10 +175,13 @@ def _hidden(result: Result, findings: Sequence[Finding], scale: Scale) -> np.nda
     found = np.zeros((len(result), len(order.names)), bool)
     for one in findings:
         j = order.names.index(one.objective)
-        loss = order.signs[j] * (one.reference_value - one.value)
-        notable = loss > max(NOTABLE * scale.undiscounted[j] + one.slack, one.value_error + one.reference_error)
+        loss, spread = order.signs[j] * (one.reference_value - one.value), one.value_error + one.reference_error
+        # The tolerance is one of discounted returns; undiscounted, the same share of the range is granted.
+        granted = one.tolerance * scale.undiscounted[j] / max(scale.discounted[j], 1e-30)
         sampled = one.episodes > 0 and one.reference != LIMIT
-        found[result.run.seeds.index(one.seed), j] |= bool(sampled and one.status == "kept" and notable)
+        found[result.run.seeds.index(one.seed), j] |= bool(
+            sampled and one.status == "kept" and loss > max(granted, spread)
+        )
     return found
 
 

@@ -79,6 +79,7 @@ def verify_result(
         symptoms=tuple(shown.sentences),
         weak=shown.weak,
         forgotten=shown.forgotten,
+        hidden=shown.hidden,
         advice=tuple(advice.advise(result, found, shown, _has_own(found), needed)),
     )
 
