@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from types import SimpleNamespace
 
 import gymnasium
@@ -10,10 +11,9 @@ import pytest
 
 import lexrl
 from lexrl import InputError, Networks, cli, verify
-from lexrl.cli import console
 from lexrl.envs.batched import num_side_by_side
 from lexrl.order import parse
-from lexrl.runs import plan, references, sampling, verification
+from lexrl.runs import plan, references, sampling, verification, watching
 from lexrl.runs.measuring import measure
 from lexrl.runs.policy import Policy
 from lexrl.runs.result import Result
@@ -155,6 +155,45 @@ def test_verify_on_the_command_line(folder, capsys):
     with pytest.raises(SystemExit) as stopped:
         cli.main(["verify", str(folder / "nothing")])
     assert stopped.value.code == 2
+
+
+@pytest.mark.parametrize(("status", "code"), [("kept", 0), ("violated", 1), ("undecided", 3)])
+def test_the_exit_code_says_the_verdict(folder, tmp_path, monkeypatch, capsys, status, code):
+    """That of `lexrl verify`; `lexrl train` succeeds whatever the verdict is."""
+    shutil.copytree(folder, tmp_path / "run")
+    known = lexrl.load(folder).verdict
+    found = dataclasses.replace(known, findings=tuple(one._replace(status=status) for one in known.findings))
+    monkeypatch.setattr("lexrl.cli.verify.verify_result", lambda *_: found)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["verify", str(tmp_path / "run")])
+    assert stopped.value.code == code
+    assert lexrl.load(tmp_path / "run").verdict.status == status
+    monkeypatch.setattr(verification, "verify_result", lambda *_, **__: found)
+    command = [
+        "train",
+        "random",
+        "cart-safe",
+        "--seeds",
+        "2",
+        "--total-timesteps",
+        "64",
+        "--out",
+        str(tmp_path / "new"),
+    ]
+    cli.main(command)
+    assert f"Priority {found.sentence}"[:30] in capsys.readouterr().out
+    assert lexrl.load(tmp_path / "new").verdict.status == status
+
+
+def test_time_is_shown_where_progress_is(capsys):
+    """Of an environment that is stepped from Python it is said before the verdict begins."""
+    env = lexrl.GymEnv(gymnasium.make("CartPole-v1"))
+    order = "reward >= 5"
+    result = lexrl.train(
+        lexrl.Random(), env, order, seeds=1, total_timesteps=500, num_log_points=2, verify_episodes=40, progress=True
+    )
+    assert result.verdict.status == "kept"
+    assert "Verifying the priority: at most 40 episodes of each policy, at most" in capsys.readouterr().out
 
 
 def test_a_damaged_verdict_is_a_sentence(folder, tmp_path):
@@ -309,7 +348,7 @@ def test_time_is_said_before_the_first_episode():
     pace = sampling._expected_pace(result, 3)
     assert pace.seconds == pytest.approx(3 * 25 * 0.02)
     look = sampling.Look(0, 0.0, Limits(2000, 12.0), 0, 3000.0)
-    assert console._progress(look) == "at most 2,000 episodes of each policy, at most 12 s"
-    assert console._progress(look._replace(limits=Limits(2000))).endswith("at most 50 minutes")
+    assert watching._progress(look) == "at most 2,000 episodes of each policy, at most 12 s"
+    assert watching._progress(look._replace(limits=Limits(2000))).endswith("at most 50 minutes")
     later = look._replace(episodes=500, seconds=10.0, expected=40.0)
-    assert console._progress(later) == "500 of at most 2,000 episodes of each policy, at most 2 s more"
+    assert watching._progress(later) == "500 of at most 2,000 episodes of each policy, at most 2 s more"
