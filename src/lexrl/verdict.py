@@ -20,6 +20,15 @@ NAMES: dict[int, Status] = {verify.KEPT: "kept", verify.VIOLATED: "violated", ve
 SYMBOLS: dict[str, str] = {"kept": "✓", "violated": "✗", "undecided": "?"}
 PHRASES: dict[str, str] = {"kept": "kept", "violated": "violated", "undecided": "not decidable"}
 COLORS: dict[str, str] = {"kept": colors.GREEN, "violated": colors.RED, "undecided": colors.ORANGE}
+RESERVATIONS = {
+    "stopped": "but training stopped before its end",
+    "unmoved": "but an objective was the same for every policy",
+    "hidden": "but worse per episode than its reference, which the discount hides",
+    "forgotten": "but much worse than earlier in training",
+    "weak": "but by references that had not been learned to the end",
+    "itself": "but compared with itself",
+}
+"""What is said of seeds that keep the priority for little reason."""
 WIDTH = 110
 """Characters of a printed line."""
 SHOWN = 5
@@ -117,12 +126,8 @@ class Verdict:
     """What the training itself showed."""
     advice: tuple[str, ...] = ()
     """What to try, the most promising first."""
-    weak: tuple[int, ...] = ()
-    """Seeds whose references had not been learned to the end: to keep what these reached shows little."""
-    forgotten: tuple[int, ...] = ()
-    """Seeds that had much more of an objective in the middle of training than in the end."""
-    hidden: tuple[int, ...] = ()
-    """Seeds that keep an objective as it was optimized, discounted, but are worse per episode."""
+    reservations: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    """Why *kept* is worth less in some seeds: names of `RESERVATIONS`, and those seeds."""
 
     @property
     def status(self) -> Status:
@@ -156,13 +161,9 @@ class Verdict:
         return "; ".join(parts)
 
     def _but(self, kept: Sequence[int]) -> str:
-        """What *kept* is worth, if the references were poor."""
-        reasons = {
-            "but worse per episode than its reference, which the discount hides": [s for s in kept if s in self.hidden],
-            "but much worse than earlier in training": [seed for seed in kept if seed in self.forgotten],
-            "but by references that had not been learned to the end": [seed for seed in kept if seed in self.weak],
-            "but compared with itself": [seed for seed in kept if self._is_alone(seed)],
-        }
+        """What *kept* is worth less for."""
+        known = {**self.reservations, "itself": [seed for seed in kept if self._is_alone(seed)]}
+        reasons = {words: [s for s in kept if s in known.get(name, ())] for name, words in RESERVATIONS.items()}
         return "".join(f", {words}{self._where(seeds)}" for words, seeds in reasons.items() if seeds)
 
     def _where(self, seeds: Sequence[int]) -> str:
@@ -236,9 +237,7 @@ class Verdict:
             "seconds": round(self.seconds, 2),
             "symptoms": list(self.symptoms),
             "advice": list(self.advice),
-            "weak": list(self.weak),
-            "forgotten": list(self.forgotten),
-            "hidden": list(self.hidden),
+            "reservations": {name: list(seeds) for name, seeds in self.reservations.items()},
         }
 
 
@@ -253,6 +252,7 @@ def from_json(content: Mapping[str, Any]) -> Verdict:
             {name: math.nan if value is None else value for name, value in one.items()} for one in content["findings"]
         ]
         known["findings"] = tuple(Finding(**one) for one in read)
+        known["reservations"] = {name: tuple(seeds) for name, seeds in content.get("reservations", {}).items()}
         known["rare_events"] = tuple(RareEvents(**one) for one in content["rare_events"])
         return Verdict(**known)
     except (AttributeError, KeyError, TypeError):

@@ -200,6 +200,9 @@ def test_a_seed_that_met_nan(monkeypatch):
     assert [verdict.of_seed(seed) for seed in (0, 1, 2)] == ["kept", "undecided", "kept"]
     assert sentence in verdict.symptoms
     assert "no number" in str(verdict)
+    # The policy that it had before may be good; but nobody should think that it was trained to the end.
+    before = judge(case._replace(final=[good] * 3, reference=[good[:1]] * 3), monkeypatch)
+    assert before.sentence == "kept in all 3 seeds, but training stopped before its end (seed 1)"
 
 
 def test_noise_alone_is_not_violated(monkeypatch):
@@ -217,7 +220,21 @@ def test_a_constant_objective_is_kept(monkeypatch):
     case = Case(final=[[always(7.0), normal(9.0, 1.0)]] * 3, reference=[[always(7.0)]] * 3, curve=curve)
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
+    assert verdict.sentence == "kept in all 3 seeds, but an objective was the same for every policy (seeds 0, 1, 2)"
     assert verdict.rare_events == ()
+
+
+def test_a_goal_that_nobody_ever_found(monkeypatch):
+    """A reward of 0 in every episode: all policies are equal in it, and none has learned anything."""
+    curve = np.zeros((POINTS, 3, 2))
+    curve[..., 1] = np.linspace(-9, 0, POINTS)[:, None]
+    case = Case([[always(0.0), normal(-1.0, 0.5)]] * 3, [[always(0.0)]] * 3, curve, order="max reward > min cost")
+    verdict = judge(case, monkeypatch)
+    assert verdict.sentence.startswith("kept in all 3 seeds, but an objective was the same for every policy")
+    assert any(one.startswith("'reward' is the same in every episode") for one in verdict.symptoms)
+    assert any("--retrain" in one for one in verdict.advice)
+    costs = judge(case._replace(order=ORDER), monkeypatch)  # never any cost: nothing is better
+    assert costs.sentence == "kept in all 3 seeds"
 
 
 def test_a_rare_catastrophe_is_found(monkeypatch):
@@ -299,13 +316,13 @@ def test_a_stage_that_was_too_short(monkeypatch):
     )
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
-    assert verdict.weak == (0,)
+    assert verdict.reservations["weak"] == (0,)
     assert str(verdict).startswith("✓ Priority kept, but by references that had not been learned to the end.")
     assert "'cost' was still improving when its stage ended (its seed)." in verdict.symptoms
     assert [one.split()[0] for one in verdict.advice] == ["more", "`lexrl"]
     settled = curve.copy()
     settled[5:10, 0, 0] = 12.0
-    assert judge(case._replace(curve=settled), monkeypatch).weak == ()
+    assert judge(case._replace(curve=settled), monkeypatch).reservations["weak"] == ()
 
 
 def test_a_policy_that_is_its_own_reference(monkeypatch):
@@ -341,7 +358,7 @@ def test_a_late_cost_that_the_discount_hides(monkeypatch):
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
     assert verdict.sentence == "kept, but worse per episode than its reference, which the discount hides"
-    assert verdict.as_json()["hidden"] == [0]
+    assert verdict.as_json()["reservations"]["hidden"] == [0]
     assert str(verdict.findings[0]).endswith("(discounted, as optimized, the difference is 0.00 ± 0.38; 95 %)")
     assert any("is worse per episode than its reference" in one for one in verdict.symptoms)
     assert any("--gamma 0.999" in one for one in verdict.advice)
@@ -355,10 +372,10 @@ def test_a_small_late_cost_that_the_discount_hides(monkeypatch):
     bad, good = [event(0.25, 96.0), always(9.0)], [event(0.0), always(9.0)]
     case = Case([bad, good], [[event(0.0)]] * 2, learning(10.0, 9.0, 2), untrained=[[always(500.0), always(9.0)]] * 2)
     verdict = judge(case, monkeypatch)
-    assert verdict.hidden == (0,)
+    assert verdict.reservations["hidden"] == (0,)
     assert verdict.sentence.endswith("which the discount hides (seed 0)")
     alike = judge(case._replace(final=[good, good]), monkeypatch)
-    assert alike.hidden == ()
+    assert alike.reservations["hidden"] == ()
 
 
 def hidden(played):
@@ -406,4 +423,4 @@ def test_an_objective_that_was_learned_and_forgotten(monkeypatch):
     assert verdict.sentence == "kept, but much worse than earlier in training"
     assert any("learned, and given up or forgotten" in one for one in verdict.symptoms)
     assert [one.split()[0] for one in verdict.advice] == ["more", "`lexrl"]
-    assert verdict.as_json()["forgotten"] == [0]
+    assert verdict.as_json()["reservations"]["forgotten"] == [0]

@@ -29,7 +29,7 @@ def advise(
     tries = _where_violated(result, violated, findings) if violated else []
     if not violated and found.too_short:
         tries.append(f"more steps, as in `--total-timesteps {3 * result.run.total_timesteps:g}`.")
-    if found.hidden:
+    if found.reservations.get("hidden"):
         tries.append("a discount nearer to 1, as in `--gamma 0.999`: what comes late in an episode hardly counted.")
     if found.no_episode:
         tries.insert(0, "a shorter `max_episode_steps`, or more steps: no episode ended in training.")
@@ -37,7 +37,7 @@ def advise(
         tries.append(f"more episodes: `lexrl verify RUN --episodes {needed or 10_000}`.")
     if not has_references:
         tries.append("`lexrl verify RUN --retrain`: it trains references, for this algorithm keeps none.")
-    elif found.weak or found.forgotten or found.not_better:
+    elif found.not_better or any(found.reservations.get(name) for name in ("weak", "forgotten")):
         tries.append("`lexrl verify RUN --retrain`: it trains references for as long as the whole run.")
     return tries
 

@@ -21,12 +21,8 @@ class Symptoms(NamedTuple):
     """What training shows, in words and for advice."""
 
     sentences: list[str]
-    weak: tuple[int, ...] = ()
-    """Seeds that were compared with a policy that had not been learned to the end: to keep it shows little."""
-    forgotten: tuple[int, ...] = ()
-    """Seeds that had much more of an objective in the middle of training."""
-    hidden: tuple[int, ...] = ()
-    """Seeds that keep what was optimized, but lose per episode: the discount hides it."""
+    reservations: dict[str, tuple[int, ...]]
+    """As in a verdict: seeds in which *kept* is worth less, by the name of the reason."""
     too_short: bool = False
     """Was anything not learned to the end?"""
     not_better: bool = False
@@ -39,20 +35,23 @@ def find(
     result: Result, findings: Sequence[Finding], played: Sequence[Episodes], untrained: Episodes, scale: Scale
 ) -> Symptoms:
     """Everything that training shows; `played` are the policies and their references."""
-    sentences = list(result.faults.values())
+    sentences, seeds = list(result.faults.values()), np.array(result.run.seeds)
+    stopped = tuple(seeds[list(result.faults)].tolist())
     if _no_episode(result):
         sentence = "No episode ended in training, so there are no returns to go by."
-        return Symptoms([*sentences, sentence], no_episode=True)
+        return Symptoms([*sentences, sentence], {"stopped": stopped}, no_episode=True)
     surpassed, unfinished = _surpassed(result, findings), trends.unfinished(result, scale)
     improving = trends.improving(result, scale) & ~_at_limit(result, findings)
     forgotten, hidden = trends.forgotten(result, played[0], scale), _hidden(result, findings, scale)
     not_better = _not_better(result, played[0], untrained, scale)
+    unmoved = _unmoved(result, findings, [*played, untrained])
     shown = {
         "was still improving when its stage ended": unfinished,
         "was still improving when training ended": improving,
         "ended better than the policy it was compared with, which had not been learned to the end": surpassed,
         "was much better in the middle of training than now: it was learned, and given up or forgotten": forgotten,
         "is no better than before training: it was not learned, or nothing can be done about it": not_better,
+        "is the same in every episode of every policy: nothing was learned about it, or nothing can be": unmoved,
         "is worse per episode than its reference, which the discounted return that was optimized hides": hidden,
     }
     alone = _handed_over(result, findings)
@@ -66,15 +65,14 @@ def find(
         *_beyond_bounds(result, [*played, untrained], scale),
         *_by_objective(result, trends.disagreeing(result, played[0], scale), DISAGREES),
     ]
-    short, own = unfinished | improving | surpassed, _go_back_to_own(result, findings)
-    seeds = np.array(result.run.seeds)
+    short = unfinished | improving | surpassed
+    weak = (short & _go_back_to_own(result, findings))[:, :-1]
+    where = {"unmoved": unmoved, "hidden": hidden, "forgotten": forgotten, "weak": weak}
     return Symptoms(
         sentences,
-        weak=tuple(seeds[(short & own)[:, :-1].any(axis=1)].tolist()),
-        forgotten=tuple(seeds[forgotten.any(axis=1)].tolist()),
-        hidden=tuple(seeds[hidden.any(axis=1)].tolist()),
+        {"stopped": stopped} | {name: tuple(seeds[one.any(axis=1)].tolist()) for name, one in where.items()},
         too_short=bool((short | forgotten).any()) or bool(alone),
-        not_better=bool(not_better.any()),
+        not_better=bool((not_better | unmoved).any()),
     )
 
 
@@ -167,6 +165,23 @@ def _not_better(result: Result, played: Episodes, untrained: Episodes, scale: Sc
     found = (gain < NOTABLE * scale.undiscounted) & ~perfect & (scale.undiscounted > 0)
     found[:, -1] = False
     return found & np.isfinite(gain) & ~np.isfinite(result.run.order.limits())
+
+
+def _unmoved(result: Result, findings: Sequence[Finding], played: Sequence[Episodes]) -> np.ndarray:
+    """`[seeds, M]`: objectives but the last with one return in all episodes of all policies, in training as well; but
+    for those of which it is known that there is no better one."""
+    names = result.run.order.names
+    found = np.zeros((len(result), len(names)), bool)
+    perfect = {(one.seed, one.objective) for one in findings if one.reference in (BEST, LIMIT) or one.test == "exact"}
+    for j in range(len(names) - 1):
+        curve = np.asarray(result.metrics["episode_return"])[..., j] * result.run.order.signs[j]
+        seen = [curve.ravel(), *(one.returns[..., j].ravel() for one in played if one.returns.shape[-1] > j)]
+        values = np.concatenate(seen)
+        values = values[np.isfinite(values)]
+        free = result.run.order.signs[j] < 0 and not values.any()  # nothing is better than a cost of 0
+        if len(values) and not free and np.ptp(values) <= 1e-6 * np.abs(values).max():
+            found[:, j] = [(seed, names[j]) not in perfect for seed in result.run.seeds]
+    return found
 
 
 def _hidden(result: Result, findings: Sequence[Finding], scale: Scale) -> np.ndarray:

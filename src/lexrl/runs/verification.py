@@ -77,9 +77,7 @@ def verify_result(
         seconds=time.monotonic() - started,
         rare_events=tuple(findings.rare_events(result, judged)),
         symptoms=tuple(shown.sentences),
-        weak=shown.weak,
-        forgotten=shown.forgotten,
-        hidden=shown.hidden,
+        reservations=shown.reservations,
         advice=tuple(advice.advise(result, found, shown, _has_own(found), needed)),
     )
 
