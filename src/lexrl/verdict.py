@@ -23,7 +23,7 @@ COLORS: dict[str, str] = {"kept": colors.GREEN, "violated": colors.RED, "undecid
 RESERVATIONS = {
     "stopped": "but training stopped before its end",
     "unmoved": "but an objective was the same for every policy",
-    "hidden": "but worse per episode than its reference, which the discount hides",
+    "hidden": "but worse per episode than what it was compared with, which the discount hides",
     "forgotten": "but much worse than earlier in training",
     "weak": "but by references that had not been learned to the end",
     "itself": "but compared with itself",

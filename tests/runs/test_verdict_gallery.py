@@ -288,6 +288,29 @@ def test_slack_is_granted_and_its_use_is_reported(monkeypatch):
     assert found.slack_used == pytest.approx(2.0)
 
 
+def test_slack_that_was_used_is_no_symptom(monkeypatch):
+    """All of the cost may be spent, and was: it was not forgotten, and need not be better than before training."""
+    curve = learning(1.0, 90.0)
+    spent = [[normal(30.0, 1.0), always(90.0)]] * 3
+    case = Case(spent, [[normal(1.0, 1.0)]] * 3, curve, untrained=[[normal(30.0, 1.0), always(1.0)]] * 3)
+    wide = judge(case._replace(order="min cost ±40 > max reward"), monkeypatch)
+    assert wide.sentence == "kept in all 3 seeds"
+    assert wide.symptoms == ()
+    none = judge(case, monkeypatch)
+    assert none.status == "violated"
+    assert len([one for one in none.symptoms if "given up or forgotten" in one or "no better than before" in one]) == 2
+
+
+def test_rewards_among_the_costs_are_no_rare_events(monkeypatch):
+    """Fresh episodes cost nothing, but some in training cost less than nothing: there is no clean episode to count."""
+    clean = [[event(0.0), always(9.0)]] * 3
+    case = Case(clean, [seed[:1] for seed in clean], learning(0.0, 9.0))
+    assert len(judge(case, monkeypatch).rare_events) == 3
+    curve = learning(0.0, 9.0)
+    curve[3, 1, 0] = -5.0
+    assert judge(case._replace(curve=curve), monkeypatch).rare_events == ()
+
+
 def test_symptoms_of_multipliers_and_thresholds(monkeypatch):
     """A multiplier at its bound, and a threshold below every cost that was ever measured."""
     costs = np.repeat(np.linspace(30.0, 10.0, POINTS)[:, None], 3, axis=1)
@@ -357,10 +380,10 @@ def test_a_late_cost_that_the_discount_hides(monkeypatch):
     case = Case([[normal(10.0, 0.1), always(9.0)]], [[normal(1.0, 0.1)]], learning(10.0, 9.0, 1))
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
-    assert verdict.sentence == "kept, but worse per episode than its reference, which the discount hides"
+    assert verdict.sentence == "kept, but worse per episode than what it was compared with, which the discount hides"
     assert verdict.as_json()["reservations"]["hidden"] == [0]
     assert str(verdict.findings[0]).endswith("(discounted, as optimized, the difference is 0.00 ± 0.38; 95 %)")
-    assert any("is worse per episode than its reference" in one for one in verdict.symptoms)
+    assert any("is worse per episode than what it was compared with" in one for one in verdict.symptoms)
     assert any("--gamma 0.999" in one for one in verdict.advice)
 
 
@@ -376,6 +399,17 @@ def test_a_small_late_cost_that_the_discount_hides(monkeypatch):
     assert verdict.sentence.endswith("which the discount hides (seed 0)")
     alike = judge(case._replace(final=[good, good]), monkeypatch)
     assert alike.reservations["hidden"] == ()
+
+
+def test_the_discount_hides_that_doing_nothing_was_better(monkeypatch):
+    """Policy and reference agree on a late cost of 20; untrained policies had half of that."""
+    shown = play
+    monkeypatch.setattr(f"{__name__}.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    late, before = [always(20.0), always(9.0)], [[event(0.5, 20.0), always(1.0)]]
+    verdict = judge(Case([late], [late[:1]], learning(20.0, 9.0, 1), untrained=before), monkeypatch)
+    assert verdict.reservations["hidden"] == (0,)
+    assert any("--gamma 0.999" in one for one in verdict.advice)
+    assert not any("no better than before" in one for one in verdict.symptoms)  # once is enough
 
 
 def hidden(played):

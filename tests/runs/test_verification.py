@@ -311,6 +311,29 @@ def test_batches_end_in_time(monkeypatch, seconds):
     assert played[0].returns.shape[1] == {0.001: 100, 0.05: 90, 0.3: 10, 3.0: 10}[seconds]
 
 
+def test_what_was_compiled_is_not_taken_for_the_speed(monkeypatch):
+    """Compiling takes 6 of 10 seconds, and episodes next to nothing: then there are a hundred, not ten. The policies'
+    episodes are of different lengths, and steps per second alike."""
+    now, compiled = [0.0], []
+
+    def player(steps):
+        def play(first, count):
+            now[0] += count * steps * 1e-5 + (0.0 if compiled else 6.0)
+            compiled.append(True)
+            return episodes(np.zeros((1, count, 1)))._replace(lengths=np.full((1, count), steps))
+
+        return play
+
+    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    played, pace = sampling._play([player(1000), player(10)], 0, 100, Pace(None, 10), 10.0)
+    assert played[0].returns.shape[1] == 100
+    assert pace.seconds == pytest.approx(0.0101)
+    # The one that is long is known to be, although the other one was timed.
+    assert sampling._by_speed([one._replace(lengths=one.lengths[:, :10]) for one in played], [16.0, 0.001]) == (
+        pytest.approx(0.0101)
+    )
+
+
 def test_as_many_environments_as_episodes():
     """Few episodes are not worth sixteen environments, unless these can only be had together."""
     one, together = SimpleNamespace(), SimpleNamespace(num_envs=16)

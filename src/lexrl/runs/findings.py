@@ -9,7 +9,7 @@ from lexrl.runs.measuring import Measured, slack_of, tolerances
 from lexrl.runs.references import Exact, Reference
 from lexrl.runs.result import Result
 from lexrl.runs.sampling import Sample
-from lexrl.runs.scales import Episodes, Scale
+from lexrl.runs.scales import Scale
 from lexrl.runs.statements import MARGIN, Statement
 from lexrl.verdict import NAMES, Finding, RareEvents, Test
 
@@ -87,12 +87,14 @@ def exact_findings(result: Result, exact: Exact, scale: Scale) -> list[Finding]:
     return found
 
 
-def rare_events(result: Result, played: Episodes) -> list[RareEvents]:
-    """For each cost that is never negative and 0 in some episodes."""
+def rare_events(result: Result, sample: Sample) -> list[RareEvents]:
+    """For each cost that is never negative, in any episode of any policy, and 0 in some of those that are judged."""
     found = []
     for j, objective in enumerate(result.run.order.objectives):
-        costs = -played.returns[..., j]
-        if objective.sign > 0 or not (costs >= 0).all() or not (costs == 0).any():
+        costs = -sample.played[0].returns[..., j]
+        others = [-each.returns[..., j] for each in (*sample.played, sample.untrained) if each.returns.shape[-1] > j]
+        negative = any((each < 0).any() for each in (*others, result.metrics["episode_return"][..., j]))
+        if objective.sign > 0 or negative or not (costs >= 0).all() or not (costs == 0).any():
             continue
         counts = (costs > 0).sum(axis=1)
         n = costs.shape[1]

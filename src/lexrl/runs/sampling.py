@@ -184,10 +184,29 @@ def _play(
         count = choose(wanted - done, deadline - now)
         if count == 0:
             break
-        new = [one(FIRST + begun + done, count) for one in players]
+        new, seconds = _timed(players, FIRST + begun + done, count)
+        pace = pace._replace(seconds=_by_speed(new, seconds) if begun + done == 0 else sum(seconds) / count)
         played = [old.plus(more) for old, more in zip(played, new, strict=True)] if played else new
-        done, pace = done + count, pace._replace(seconds=(time.monotonic() - now) / count)
+        done += count
     return played, pace
+
+
+def _timed(players: Sequence[_Player], first: int, count: int) -> tuple[list[Episodes], list[float]]:
+    """Episodes of each policy, and how long they took."""
+    played, seconds = [], []
+    for one in players:
+        begun = time.monotonic()
+        played.append(one(first, count))
+        seconds.append(time.monotonic() - begun)
+    return played, seconds
+
+
+def _by_speed(played: Sequence[Episodes], seconds: Sequence[float]) -> float:
+    """How long an episode of every policy takes, by the steps per second of all but the first one, with which their
+    program was compiled if it had to be."""
+    steps = [int(each.lengths.sum()) for each in played]
+    of_others = sum(seconds[1:]) / max(sum(steps[1:]), 1) * sum(steps)
+    return min(of_others, sum(seconds)) / played[0].lengths.shape[1]
 
 
 def _expected_pace(result: Result, num_policies: int) -> Pace:

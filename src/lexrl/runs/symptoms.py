@@ -42,9 +42,10 @@ def find(
         return Symptoms([*sentences, sentence], {"stopped": stopped}, no_episode=True)
     surpassed, unfinished = _surpassed(result, findings), trends.unfinished(result, scale)
     improving = trends.improving(result, scale) & ~_at_limit(result, findings)
-    forgotten, hidden = trends.forgotten(result, played[0], scale), _hidden(result, findings, scale)
-    not_better = _not_better(result, played[0], untrained, scale)
-    unmoved = _unmoved(result, findings, [*played, untrained])
+    granted, unmoved = _granted(result, findings, scale), _unmoved(result, findings, [*played, untrained])
+    forgotten = trends.forgotten(result, played[0], scale, granted)
+    hidden = _hidden(result, findings, scale) | _hidden_before(result, played[0], untrained, scale, granted)
+    not_better = _not_better(result, played[0], untrained, scale, granted) & ~unmoved & ~hidden
     shown = {
         "was still improving when its stage ended": unfinished,
         "was still improving when training ended": improving,
@@ -52,7 +53,7 @@ def find(
         "was much better in the middle of training than now: it was learned, and given up or forgotten": forgotten,
         "is no better than before training: it was not learned, or nothing can be done about it": not_better,
         "is the same in every episode of every policy: nothing was learned about it, or nothing can be": unmoved,
-        "is worse per episode than its reference, which the discounted return that was optimized hides": hidden,
+        "is worse per episode than what it was compared with, which the discount of what was optimized hides": hidden,
     }
     alone = _handed_over(result, findings)
     sentences += [
@@ -63,7 +64,7 @@ def find(
         *(sentence for what, where in shown.items() for sentence in _by_objective(result, where, what)),
         *alone,
         *_beyond_bounds(result, [*played, untrained], scale),
-        *_by_objective(result, trends.disagreeing(result, played[0], scale), DISAGREES),
+        *_by_objective(result, trends.disagreeing(result, played[0], scale, granted), DISAGREES),
     ]
     short = unfinished | improving | surpassed
     weak = (short & _go_back_to_own(result, findings))[:, :-1]
@@ -157,14 +158,41 @@ def _surpassed(result: Result, findings: Sequence[Finding]) -> np.ndarray:
     return np.array([[(seed, name) in better for name in result.run.order.names] for seed in result.run.seeds])
 
 
-def _not_better(result: Result, played: Episodes, untrained: Episodes, scale: Scale) -> np.ndarray:
+def _granted(result: Result, findings: Sequence[Finding], scale: Scale) -> np.ndarray:
+    """`[seeds, M]`: the slack of each objective in undiscounted returns, as the same share of the range."""
+    names, found = result.run.order.names, np.zeros((len(result), len(result.run.order.names)))
+    for one in findings:
+        s, j = result.run.seeds.index(one.seed), names.index(one.objective)
+        found[s, j] = max(found[s, j], one.slack * _undiscounted(scale, j))
+    return found
+
+
+def _undiscounted(scale: Scale, objective: int) -> float:
+    """How much larger undiscounted returns are."""
+    return float(scale.undiscounted[objective] / max(float(scale.discounted[objective]), 1e-30))
+
+
+def _not_better(result: Result, played: Episodes, untrained: Episodes, scale: Scale, granted: np.ndarray) -> np.ndarray:
     """`[seeds, M]`: objectives but the last that are not notably better than what training began with, although
-    single episodes are; a cost of 0 cannot be better."""
+    single episodes are; a cost of 0 cannot be better, and slack may have been used."""
     gain = played.returns.mean(axis=1) - untrained.returns.mean(axis=1)
     perfect = (played.returns == 0).all(axis=1) & (np.asarray(result.run.order.signs) < 0)
-    found = (gain < NOTABLE * scale.undiscounted) & ~perfect & (scale.undiscounted > 0)
+    found = (gain + granted < NOTABLE * scale.undiscounted) & ~perfect & (scale.undiscounted > 0)
     found[:, -1] = False
     return found & np.isfinite(gain) & ~np.isfinite(result.run.order.limits())
+
+
+def _hidden_before(
+    result: Result, played: Episodes, untrained: Episodes, scale: Scale, granted: np.ndarray
+) -> np.ndarray:
+    """`[seeds, M]`: objectives but the last that are worse per episode than before training, and not if discounted."""
+    n = untrained.returns.shape[1]
+    mine, loss = played.returns[:, :n], untrained.returns.mean(axis=1) - played.returns.mean(axis=1)
+    spread = 2.0 * (mine.std(axis=1) + untrained.returns.std(axis=1)) / np.sqrt(n)
+    discounted = untrained.discounted.mean(axis=1) - played.discounted.mean(axis=1)
+    found = (loss > np.maximum(NOTABLE * scale.undiscounted + granted, spread)) & (discounted <= 0)
+    found[:, -1] = False
+    return found & ~np.isfinite(result.run.order.limits())
 
 
 def _unmoved(result: Result, findings: Sequence[Finding], played: Sequence[Episodes]) -> np.ndarray:
@@ -192,7 +220,7 @@ def _hidden(result: Result, findings: Sequence[Finding], scale: Scale) -> np.nda
         j = order.names.index(one.objective)
         loss, spread = order.signs[j] * (one.reference_value - one.value), one.value_error + one.reference_error
         # The tolerance is one of discounted returns; undiscounted, the same share of the range is granted.
-        granted = one.tolerance * scale.undiscounted[j] / max(scale.discounted[j], 1e-30)
+        granted = one.tolerance * _undiscounted(scale, j)
         sampled = one.episodes > 0 and one.reference != LIMIT
         found[result.run.seeds.index(one.seed), j] |= bool(
             sampled and one.status == "kept" and loss > max(granted, spread)

@@ -66,10 +66,9 @@ def train(
             verify_episodes=VERIFY_EPISODES if verify_episodes is None else verify_episodes, log=logs.as_kinds(log),
         )  # fmt: skip
         footprint.require(run)
-        called = [] if callback is None else [observers.callback(callback)]
         folder = None if out is None else record.new_folder(run, as_path(out))
-        with _showing(progress) as (shown, watch):
-            return last(execute(run, folder, [*shown, *called], watch))
+        with _showing(progress, callback) as (shown, watch):
+            return last(execute(run, folder, shown, watch))
 
 
 def stream(
@@ -117,10 +116,13 @@ def resume(
 
 
 @contextlib.contextmanager
-def _showing(progress: bool | None) -> Iterator[tuple[list[Observer], Callable[[Look], None] | None]]:
-    """What shows the progress of training and that of its verdict."""
+def _showing(
+    progress: bool | None, callback: Callable[[Result], object] | None = None
+) -> Iterator[tuple[list[Observer], Callable[[Look], None] | None]]:
+    """What follows training, and its verdict: a callback, and lines on how far they are."""
+    called = [] if callback is None else [observers.callback(callback)]
     if not ("ipykernel" in sys.modules if progress is None else progress):
-        yield [], None
+        yield called, None
         return
     from rich.console import Console  # only where something is shown
 
@@ -129,4 +131,4 @@ def _showing(progress: bool | None) -> Iterator[tuple[list[Observer], Callable[[
 
     console = Console(highlight=False)
     with watching_verification(console) as watch:
-        yield [observer(console)], watch
+        yield [observer(console), *called], watch

@@ -46,8 +46,9 @@ def _rises(curve: np.ndarray, size: float) -> bool:
     return bool(late.mean() - before.mean() > max(NOTABLE * size, 2.0 * error))
 
 
-def forgotten(result: Result, played: Episodes, scale: Scale) -> np.ndarray:
-    """`[seeds, M]`: objectives but the last, and those with a limit, that were much better for a tenth of training."""
+def forgotten(result: Result, played: Episodes, scale: Scale, granted: np.ndarray) -> np.ndarray:
+    """`[seeds, M]`: objectives but the last, and those with a limit, that were much better for a tenth of training, by
+    more than the slack that is granted."""
     curve = result.metrics["episode_return"] * np.asarray(result.run.order.signs)
     width = max(len(curve) // 10, 3)
     if len(curve) < width:
@@ -55,18 +56,18 @@ def forgotten(result: Result, played: Episodes, scale: Scale) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         best = np.lib.stride_tricks.sliding_window_view(curve, width, axis=0).mean(axis=-1)
         best = np.where(np.isfinite(best), best, -np.inf).max(axis=0)
-        found = best - played.returns.mean(axis=1) > APART * scale.undiscounted
+        found = best - played.returns.mean(axis=1) > APART * scale.undiscounted + granted
     found[:, -1] = False
     return found & (scale.undiscounted > 0) & ~np.isfinite(result.run.order.limits())
 
 
-def disagreeing(result: Result, played: Episodes, scale: Scale) -> np.ndarray:
+def disagreeing(result: Result, played: Episodes, scale: Scale, granted: np.ndarray) -> np.ndarray:
     """`[seeds, M]`: the first objective where it is much worse than at the end of training, which explores or samples.
 
     The others are not compared: exploring may well be better in them, at its expense.
     """
     curve = result.metrics["episode_return"] * np.asarray(result.run.order.signs)
     with np.errstate(invalid="ignore"):
-        worse = curve[-1] - played.returns.mean(axis=1) > APART * scale.undiscounted
+        worse = curve[-1] - played.returns.mean(axis=1) > APART * scale.undiscounted + granted
     worse[:, 1:] = False
     return worse & (scale.undiscounted > 0)

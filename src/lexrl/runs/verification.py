@@ -65,7 +65,6 @@ def verify_result(
         about, needed = findings.about(sample, known, found, order.limits()), findings.needed(found)
         if spent >= for_exact > 0:
             about = (f"{about[0]} The exact optimum was not found within {for_exact:.3g} s.", about[1])
-    judged = sample.played[0]
     shown = symptoms.find(result, found, sample.played, sample.untrained, sample.scale)
     return Verdict(
         seeds=result.run.seeds,
@@ -75,7 +74,7 @@ def verify_result(
         method=about[1],
         episodes=sample.num_played,
         seconds=time.monotonic() - started,
-        rare_events=tuple(findings.rare_events(result, judged)),
+        rare_events=tuple(findings.rare_events(result, sample)),
         symptoms=tuple(shown.sentences),
         reservations=shown.reservations,
         advice=tuple(advice.advise(result, found, shown, _has_own(found), needed)),
