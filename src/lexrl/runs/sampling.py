@@ -142,7 +142,7 @@ def play(
         result: of the run that is judged.
         known: what its policies are compared with.
         limits: of episodes and of time.
-        watch: is told how far it is, before the first episode and after each batch.
+        watch: called with how far it is, before the first episode and after each batch.
         across: compare seeds with each other, too.
     """
     order, started = result.run.order, time.monotonic()
