@@ -59,6 +59,8 @@ def evaluate(
     """
     check_episodes(episodes)
     discount, longest = jnp.asarray(_discounts(gamma, population)), np.int32(_longest(population.spec, max_steps))
+    # Whoever made them, they are placed alike: the program would be compiled again for another way.
+    agents = jax.device_put(agents, population.seeds.sharding)
     played = []
     for begin in range(0, episodes, AT_ONCE):
         count = min(AT_ONCE, episodes - begin)
