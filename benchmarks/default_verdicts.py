@@ -4,11 +4,10 @@
     python benchmarks/default_verdicts.py --total-timesteps 20000      shorter, as for a first look
     python benchmarks/default_verdicts.py --only CartSafe GridNav      some of the rows
 
-CartSafe and GridNav, two environments of MO-Gymnasium and one of a user's own (`examples/own_gym_env.py`), all with the
-settings that `lexrl train` has if none are given; only the length and the number of seeds are others, so that the table
-takes minutes and not hours. A verdict may take a
-tenth of the training time or ten seconds, whichever is more: a batch of episodes that has begun is finished, and
-the first one may have to be compiled.
+CartSafe, GridNav and Intersection, two environments of MO-Gymnasium and one of a user's own
+(`examples/own_gym_env.py`), all with the settings that `lexrl train` has if none are given; only the length and the
+number of seeds are others, so that the table takes minutes and not hours. A verdict may take a tenth of the training
+time or ten seconds, whichever is more: it fails if one takes longer.
 """
 
 import argparse
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from gymnasium.wrappers import TimeLimit
 
 import lexrl
+from lexrl.runs.verification import SECONDS, SHARE
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "examples"))
 from own_gym_env import Room  # pyright: ignore[reportMissingImports] # beside the other examples
@@ -45,6 +45,7 @@ def cases() -> list[Case]:
         Case("ldqn", "cart-safe", "CartSafe", total_timesteps=100_000),
         Case("lppo", "grid-nav", "GridNav"),
         Case("q-learning", "grid-nav", "GridNav", "min cost > max reward"),
+        Case("lppo", "intersection", "Intersection", total_timesteps=50_000),
         Case("lppo", "gym:deep-sea-treasure-v0", "deep-sea-treasure-v0", "max reward_1 > max reward_2", SOME),
         Case("ldqn", "gym:mo-mountaincar-v0", "mo-mountaincar-v0", "max reward_1 > max reward_2", SOME),
         Case("lppo", lexrl.GymEnv(TimeLimit(Room(), max_episode_steps=50)), "own_gym_env.py", heat, SOME),
@@ -69,6 +70,7 @@ def main() -> None:
         "verdict takes",
     )
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    late = []
     for case in cases():
         if args.only and case.name not in args.only:
             continue
@@ -84,6 +86,10 @@ def main() -> None:
             verdict.sentence, compared, f"{result.seconds:.0f} s", f"{verdict.seconds:.1f} s",
         )  # fmt: skip
         print(f"| {' | '.join(row)} |", flush=True)
+        if verdict.seconds > max(SECONDS, SHARE * result.seconds):
+            late.append(case.name)
+    if late:
+        raise SystemExit(f"The verdict took longer than it may on {', '.join(late)}.")
 
 
 if __name__ == "__main__":

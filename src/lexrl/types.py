@@ -174,6 +174,14 @@ class Batchable(Protocol):
 
 
 @runtime_checkable
+class HasFixedNumber(Protocol):
+    """A batchable environment that holds so many copies, no fewer and no more."""
+
+    @property
+    def num_envs(self) -> int: ...
+
+
+@runtime_checkable
 class SavableBatchedEnv(BatchedEnv, Protocol):
     """Environments that can be put back to where they were: checkpoints hold their state, and nothing is replayed."""
 

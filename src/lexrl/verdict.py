@@ -20,6 +20,15 @@ NAMES: dict[int, Status] = {verify.KEPT: "kept", verify.VIOLATED: "violated", ve
 SYMBOLS: dict[str, str] = {"kept": "✓", "violated": "✗", "undecided": "?"}
 PHRASES: dict[str, str] = {"kept": "kept", "violated": "violated", "undecided": "not decidable"}
 COLORS: dict[str, str] = {"kept": colors.GREEN, "violated": colors.RED, "undecided": colors.ORANGE}
+RESERVATIONS = {
+    "stopped": "but training stopped before its end",
+    "unmoved": "but an objective was the same for every policy",
+    "hidden": "but worse per episode than what it was compared with, which the discount hides",
+    "forgotten": "but much worse than earlier in training",
+    "weak": "but by references that had not been learned to the end",
+    "itself": "but compared with itself",
+}
+"""What is said of seeds that keep the priority for little reason."""
 WIDTH = 110
 """Characters of a printed line."""
 SHOWN = 5
@@ -62,13 +71,17 @@ class Finding(NamedTuple):
     def __str__(self) -> str:
         values = f"{shown(self.value, self.value_error)} against {shown(self.reference_value, self.reference_error)}"
         compared = f"{values} of {self.reference}"
+        # What is shown, per episode, is not what is tested, discounted: it may show something else.
+        apart = abs(self.value - self.reference_value) > self.value_error + self.reference_error
         if self.status == "violated":
-            # What is shown is not what is tested: it may not show why.
-            shows = abs(self.value - self.reference_value) > self.value_error + self.reference_error
-            gap = "" if shows else f"discounted, as optimized, {shown(-self.difference, self._width)} worse; "
+            gap = "" if apart else f"discounted, as optimized, {shown(-self.difference, self._width)} worse; "
             return f"violated at objective {self.objective!r}: {compared} ({gap}{self._how})"
         if self.status == "kept":
-            return f"kept {self.objective!r}: {compared} ({self._how})"
+            alike = apart and self.low <= 0.0 <= self.high and self.test != "exact"
+            gap = (
+                f"discounted, as optimized, the difference is {shown(self.difference, self._width)}; " if alike else ""
+            )
+            return f"kept {self.objective!r}: {compared} ({gap}{self._how})"
         gap = f"difference {shown(self.difference, self._width)}, tolerance {self.tolerance:.3g}"
         return f"not decidable at objective {self.objective!r} with {self.episodes:,} episodes: {compared} ({gap})"
 
@@ -113,11 +126,8 @@ class Verdict:
     """What the training itself showed."""
     advice: tuple[str, ...] = ()
     """What to try, the most promising first."""
-    weak: tuple[int, ...] = ()
-    """Seeds whose references had not been learned to the end: to keep what these reached shows little."""
-
-    forgotten: tuple[int, ...] = ()
-    """Seeds that had much more of an objective in the middle of training than in the end."""
+    reservations: dict[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    """Why *kept* is worth less in some seeds: names of `RESERVATIONS`, and those seeds."""
 
     @property
     def status(self) -> Status:
@@ -151,12 +161,9 @@ class Verdict:
         return "; ".join(parts)
 
     def _but(self, kept: Sequence[int]) -> str:
-        """What *kept* is worth, if the references were poor."""
-        reasons = {
-            "but much worse than earlier in training": [seed for seed in kept if seed in self.forgotten],
-            "but by references that had not been learned to the end": [seed for seed in kept if seed in self.weak],
-            "but compared with itself": [seed for seed in kept if self._is_alone(seed)],
-        }
+        """What *kept* is worth less for."""
+        known = {**self.reservations, "itself": [seed for seed in kept if self._is_alone(seed)]}
+        reasons = {words: [s for s in kept if s in known.get(name, ())] for name, words in RESERVATIONS.items()}
         return "".join(f", {words}{self._where(seeds)}" for words, seeds in reasons.items() if seeds)
 
     def _where(self, seeds: Sequence[int]) -> str:
@@ -230,8 +237,7 @@ class Verdict:
             "seconds": round(self.seconds, 2),
             "symptoms": list(self.symptoms),
             "advice": list(self.advice),
-            "weak": list(self.weak),
-            "forgotten": list(self.forgotten),
+            "reservations": {name: list(seeds) for name, seeds in self.reservations.items()},
         }
 
 
@@ -239,7 +245,8 @@ def from_json(content: Mapping[str, Any]) -> Verdict:
     """What `as_json` wrote."""
     try:
         parts = {name: tuple(_read(kind, each) for each in content[name]) for name, kind in PARTS.items()}
-        return _read(Verdict, {**content, **parts})
+        reservations = {name: tuple(seeds) for name, seeds in content["reservations"].items()}
+        return _read(Verdict, {**content, **parts, "reservations": reservations})
     except (AttributeError, KeyError, TypeError):
         raise InputError(
             "The verdict in the summary is damaged, or of another version; `lexrl verify RUN` makes it anew."

@@ -39,13 +39,13 @@ class Browser:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
 
-    def open(self, address, width=1200, height=900, dark=False, scripts=True):
-        """Load a page, and wait until it is there."""
+    def open(self, address, width=1200, height=900, dark=False, scripts=True, paper=False):
+        """Load a page, and wait until it is there; as it is on paper, if that is asked for."""
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.call("Emulation.setEmulatedMedia", features=[scheme], media="print" if paper else "")
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
         self.call("Page.navigate", url=address)
         for _ in range(200):

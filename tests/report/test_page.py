@@ -149,6 +149,29 @@ def test_a_browser_shows_it(folder, tmp_path):
             assert browser.run("document.documentElement.scrollWidth") <= width
             assert browser.run("document.querySelectorAll('.plot svg').length") == CHARTS
             assert browser.run("document.querySelectorAll('.verdicts tbody td:not(.words)').length") == 4
+            assert (
+                browser.run("document.querySelector('.verdicts .wide').scrollWidth") <= width
+            )  # words are not cut off
         assert browser.errors == []
+    finally:
+        browser.close()
+
+
+@pytest.mark.skipif(MISSING, reason="no browser here: chromium is not installed")
+def test_it_prints_whole_without_javascript(folder, tmp_path):
+    """On white paper what is folded is unfolded, and every run begins on a page of its own."""
+    (tmp_path / "report.html").write_text(page(folder))
+    browser = Browser(tmp_path / "profile")
+    try:
+        address = (tmp_path / "report.html").as_uri()
+        shown = "[...document.querySelectorAll('.chapter details > :not(summary)')].map(each => each.checkVisibility())"
+        browser.open(address, width=720, dark=True, scripts=False)
+        assert not any(browser.run(shown))
+        browser.open(address, width=720, dark=True, scripts=False, paper=True)
+        assert browser.run(shown) == [True] * 6  # findings, settings and versions of two runs
+        assert browser.run("document.documentElement.scrollWidth") <= 720
+        style = "[...document.querySelectorAll('.chapter')].map(each => getComputedStyle(each).breakBefore)"
+        assert browser.run(style) == ["page", "page"]
+        assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     finally:
         browser.close()

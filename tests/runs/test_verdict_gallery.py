@@ -8,11 +8,11 @@ import pytest
 import lexrl
 from lexrl import verify
 from lexrl.loops.evaluation import Evaluation
-from lexrl.runs import plan, references, statements, verification
+from lexrl.runs import plan, references, sampling, verification
 from lexrl.runs.policy import Policy
 from lexrl.runs.references import Reference
 from lexrl.runs.result import Result
-from lexrl.runs.verification import Limits
+from lexrl.runs.sampling import Limits
 
 POINTS = 20
 ORDER = "min cost > max reward"
@@ -80,7 +80,7 @@ def judge(case, monkeypatch):
     )
     name = "its own policy for 'cost' alone"
     own = [] if case.reference is None else [Reference(1, name, play(case.reference), case.same)]
-    monkeypatch.setattr(statements, "return_ranges", lambda env, order: case.known)
+    monkeypatch.setattr(sampling, "return_ranges", lambda env, order: case.known)
     monkeypatch.setattr(references, "player", lambda result: play(case.final))
     monkeypatch.setattr(references, "untrained", lambda result: play(case.untrained or case.final))
     monkeypatch.setattr(references, "own_references", lambda result: own)
@@ -200,6 +200,9 @@ def test_a_seed_that_met_nan(monkeypatch):
     assert [verdict.of_seed(seed) for seed in (0, 1, 2)] == ["kept", "undecided", "kept"]
     assert sentence in verdict.symptoms
     assert "no number" in str(verdict)
+    # The policy that it had before may be good; but nobody should think that it was trained to the end.
+    before = judge(case._replace(final=[good] * 3, reference=[good[:1]] * 3), monkeypatch)
+    assert before.sentence == "kept in all 3 seeds, but training stopped before its end (seed 1)"
 
 
 def test_noise_alone_is_not_violated(monkeypatch):
@@ -217,7 +220,21 @@ def test_a_constant_objective_is_kept(monkeypatch):
     case = Case(final=[[always(7.0), normal(9.0, 1.0)]] * 3, reference=[[always(7.0)]] * 3, curve=curve)
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
+    assert verdict.sentence == "kept in all 3 seeds, but an objective was the same for every policy (seeds 0, 1, 2)"
     assert verdict.rare_events == ()
+
+
+def test_a_goal_that_nobody_ever_found(monkeypatch):
+    """A reward of 0 in every episode: all policies are equal in it, and none has learned anything."""
+    curve = np.zeros((POINTS, 3, 2))
+    curve[..., 1] = np.linspace(-9, 0, POINTS)[:, None]
+    case = Case([[always(0.0), normal(-1.0, 0.5)]] * 3, [[always(0.0)]] * 3, curve, order="max reward > min cost")
+    verdict = judge(case, monkeypatch)
+    assert verdict.sentence.startswith("kept in all 3 seeds, but an objective was the same for every policy")
+    assert any(one.startswith("'reward' is the same in every episode") for one in verdict.symptoms)
+    assert any("--retrain" in one for one in verdict.advice)
+    costs = judge(case._replace(order=ORDER), monkeypatch)  # never any cost: nothing is better
+    assert costs.sentence == "kept in all 3 seeds"
 
 
 def test_a_rare_catastrophe_is_found(monkeypatch):
@@ -271,6 +288,29 @@ def test_slack_is_granted_and_its_use_is_reported(monkeypatch):
     assert found.slack_used == pytest.approx(2.0)
 
 
+def test_slack_that_was_used_is_no_symptom(monkeypatch):
+    """All of the cost may be spent, and was: it was not forgotten, and need not be better than before training."""
+    curve = learning(1.0, 90.0)
+    spent = [[normal(30.0, 1.0), always(90.0)]] * 3
+    case = Case(spent, [[normal(1.0, 1.0)]] * 3, curve, untrained=[[normal(30.0, 1.0), always(1.0)]] * 3)
+    wide = judge(case._replace(order="min cost ±40 > max reward"), monkeypatch)
+    assert wide.sentence == "kept in all 3 seeds"
+    assert wide.symptoms == ()
+    none = judge(case, monkeypatch)
+    assert none.status == "violated"
+    assert len([one for one in none.symptoms if "given up or forgotten" in one or "no better than before" in one]) == 2
+
+
+def test_rewards_among_the_costs_are_no_rare_events(monkeypatch):
+    """Fresh episodes cost nothing, but some in training cost less than nothing: there is no clean episode to count."""
+    clean = [[event(0.0), always(9.0)]] * 3
+    case = Case(clean, [seed[:1] for seed in clean], learning(0.0, 9.0))
+    assert len(judge(case, monkeypatch).rare_events) == 3
+    curve = learning(0.0, 9.0)
+    curve[3, 1, 0] = -5.0
+    assert judge(case._replace(curve=curve), monkeypatch).rare_events == ()
+
+
 def test_symptoms_of_multipliers_and_thresholds(monkeypatch):
     """A multiplier at its bound, and a threshold below every cost that was ever measured."""
     costs = np.repeat(np.linspace(30.0, 10.0, POINTS)[:, None], 3, axis=1)
@@ -299,13 +339,13 @@ def test_a_stage_that_was_too_short(monkeypatch):
     )
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
-    assert verdict.weak == (0,)
+    assert verdict.reservations["weak"] == (0,)
     assert str(verdict).startswith("✓ Priority kept, but by references that had not been learned to the end.")
     assert "'cost' was still improving when its stage ended (its seed)." in verdict.symptoms
     assert [one.split()[0] for one in verdict.advice] == ["more", "`lexrl"]
     settled = curve.copy()
     settled[5:10, 0, 0] = 12.0
-    assert judge(case._replace(curve=settled), monkeypatch).weak == ()
+    assert judge(case._replace(curve=settled), monkeypatch).reservations["weak"] == ()
 
 
 def test_a_policy_that_is_its_own_reference(monkeypatch):
@@ -340,8 +380,36 @@ def test_a_late_cost_that_the_discount_hides(monkeypatch):
     case = Case([[normal(10.0, 0.1), always(9.0)]], [[normal(1.0, 0.1)]], learning(10.0, 9.0, 1))
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
-    assert any("is worse per episode than its reference" in one for one in verdict.symptoms)
+    assert verdict.sentence == "kept, but worse per episode than what it was compared with, which the discount hides"
+    assert verdict.as_json()["reservations"]["hidden"] == [0]
+    assert str(verdict.findings[0]).endswith("(discounted, as optimized, the difference is 0.00 ± 0.38; 95 %)")
+    assert any("is worse per episode than what it was compared with" in one for one in verdict.symptoms)
     assert any("--gamma 0.999" in one for one in verdict.advice)
+
+
+def test_a_small_late_cost_that_the_discount_hides(monkeypatch):
+    """LDQN on CartSafe: 24 instead of none, where untrained policies cost 500; that is little of the range, but a
+    person would not call it kept without a word."""
+    shown = play
+    monkeypatch.setattr(f"{__name__}.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    bad, good = [event(0.25, 96.0), always(9.0)], [event(0.0), always(9.0)]
+    case = Case([bad, good], [[event(0.0)]] * 2, learning(10.0, 9.0, 2), untrained=[[always(500.0), always(9.0)]] * 2)
+    verdict = judge(case, monkeypatch)
+    assert verdict.reservations["hidden"] == (0,)
+    assert verdict.sentence.endswith("which the discount hides (seed 0)")
+    alike = judge(case._replace(final=[good, good]), monkeypatch)
+    assert alike.reservations["hidden"] == ()
+
+
+def test_the_discount_hides_that_doing_nothing_was_better(monkeypatch):
+    """Policy and reference agree on a late cost of 20; untrained policies had half of that."""
+    shown = play
+    monkeypatch.setattr(f"{__name__}.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    late, before = [always(20.0), always(9.0)], [[event(0.5, 20.0), always(1.0)]]
+    verdict = judge(Case([late], [late[:1]], learning(20.0, 9.0, 1), untrained=before), monkeypatch)
+    assert verdict.reservations["hidden"] == (0,)
+    assert any("--gamma 0.999" in one for one in verdict.advice)
+    assert not any("no better than before" in one for one in verdict.symptoms)  # once is enough
 
 
 def hidden(played):
@@ -389,4 +457,4 @@ def test_an_objective_that_was_learned_and_forgotten(monkeypatch):
     assert verdict.sentence == "kept, but much worse than earlier in training"
     assert any("learned, and given up or forgotten" in one for one in verdict.symptoms)
     assert [one.split()[0] for one in verdict.advice] == ["more", "`lexrl"]
-    assert verdict.as_json()["forgotten"] == [0]
+    assert verdict.as_json()["reservations"]["forgotten"] == [0]

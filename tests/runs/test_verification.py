@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from types import SimpleNamespace
 
 import gymnasium
@@ -10,13 +11,15 @@ import pytest
 
 import lexrl
 from lexrl import InputError, Networks, cli, verify
-from lexrl.cli import console
+from lexrl.envs.batched import num_side_by_side
 from lexrl.order import parse
-from lexrl.runs import plan, references, verification
+from lexrl.runs import plan, references, sampling, verification, watching
+from lexrl.runs.measuring import measure
 from lexrl.runs.policy import Policy
 from lexrl.runs.result import Result
-from lexrl.runs.statements import Episodes, Known, Scale, Statement, make_scale, make_statements, measure
-from lexrl.runs.verification import Limits
+from lexrl.runs.sampling import Limits, Pace
+from lexrl.runs.scales import Episodes, Scale, make_scale
+from lexrl.runs.statements import Known, Statement, make_statements
 from lexrl.verdict import from_json
 
 ORDER = "min cost > max reward"
@@ -75,7 +78,8 @@ def test_prefix_policies_are_references_where_nothing_is_exact(exact, monkeypatc
 def test_time_is_limited(exact):
     """Also that of the exact optimum: without it, policies are compared with what the algorithm reached itself."""
     verdict = verification.verify_result(exact, Limits(1000, seconds=1e-6))
-    assert verdict.episodes == 100
+    assert verdict.episodes == sampling.PROBE
+    assert verdict.status == "undecided"
     assert {one.reference for one in verdict.findings} == {"its own policy for 'cost' alone"}
     assert verdict.references.endswith("The exact optimum was not found within 5e-07 s.")
 
@@ -151,6 +155,58 @@ def test_verify_on_the_command_line(folder, capsys):
     with pytest.raises(SystemExit) as stopped:
         cli.main(["verify", str(folder / "nothing")])
     assert stopped.value.code == 2
+
+
+@pytest.mark.parametrize(("status", "code"), [("kept", 0), ("violated", 1), ("undecided", 3)])
+def test_the_exit_code_says_the_verdict(folder, tmp_path, monkeypatch, capsys, status, code):
+    """That of `lexrl verify`; `lexrl train` succeeds whatever the verdict is."""
+    shutil.copytree(folder, tmp_path / "run")
+    known = lexrl.load(folder).verdict
+    found = dataclasses.replace(known, findings=tuple(one._replace(status=status) for one in known.findings))
+    monkeypatch.setattr("lexrl.cli.verify.verify_result", lambda *_: found)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["verify", str(tmp_path / "run")])
+    assert stopped.value.code == code
+    assert lexrl.load(tmp_path / "run").verdict.status == status
+    monkeypatch.setattr(verification, "verify_result", lambda *_, **__: found)
+    command = [
+        "train",
+        "random",
+        "cart-safe",
+        "--seeds",
+        "2",
+        "--total-timesteps",
+        "64",
+        "--out",
+        str(tmp_path / "new"),
+    ]
+    cli.main(command)
+    assert f"Priority {found.sentence}"[:30] in capsys.readouterr().out
+    assert lexrl.load(tmp_path / "new").verdict.status == status
+
+
+class Toll(gymnasium.Env):
+    """Going costs 1 and pays 1."""
+
+    observation_space = gymnasium.spaces.Discrete(1)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, float(action), False, False, {"cost": float(action)}
+
+
+def test_time_is_shown_where_progress_is(capsys):
+    """Of an environment that is stepped from Python it is said before the verdict begins."""
+    env = lexrl.GymEnv(gymnasium.wrappers.TimeLimit(Toll(), 5))
+    result = lexrl.train(
+        lexrl.Random(), env, ORDER, seeds=2, total_timesteps=500, num_log_points=2, verify_episodes=40, progress=True
+    )
+    assert result.verdict.episodes == 40
+    assert "Verifying the priority: at most 40 episodes of each policy, at most" in capsys.readouterr().out
 
 
 def test_a_damaged_verdict_is_a_sentence(folder, tmp_path):
@@ -234,14 +290,68 @@ def test_returns_of_environments_lie_between_their_bounds(name):
     assert "cost" in known
 
 
-def test_episodes_from_python_are_few_where_they_are_long():
-    """Half of ten seconds is for the first look, whatever an episode takes."""
-    assert verification._batches(None, Limits(2000, 10.0)) == (100, 100)
-    assert verification._batches(0.001, Limits(2000, 10.0)) == (30, 10)
-    assert verification._batches(0.5, Limits(2000, 10.0)) == (10, 3)
-    assert verification._batches(0.5, Limits(2000)) == (30, 10)
-    assert verification._batches(60.0, Limits(2000, 10.0)) == (2, 1)
-    assert verification._batches(0.001, Limits(1, 10.0)) == (1, 1)
+def test_no_more_episodes_begin_than_there_is_time_for():
+    """At most half of the time that is left; in rounds of as many as are played side by side."""
+    unknown = Pace(None, 10)
+    assert (unknown.portion(100, 9.0), unknown.portion(100, np.inf)) == (10, 100)
+    known = Pace(0.1, 10)
+    assert [known.portion(100, left) for left in (20.0, 19.0, 2.0, 1.9, 0.0, -1.0)] == [100, 90, 10, 0, 0, 0]
+    assert known.portion(5, 1.0) == 5
+    # Of the first ones there are two at least.
+    slow = Pace(1.0, 16)
+    assert [slow.first_portion(32, left) for left in (64.0, 40.0, 20.0, 3.0, 0.0)] == [32, 16, 10, 2, 2]
+    assert slow.first_portion(1, 0.0) == 1
+
+
+def slow_player(now, seconds):
+    """Plays in no time, on a clock that says how long it would have taken."""
+
+    def play(first, count):
+        now[0] += count * seconds
+        return episodes(np.zeros((1, count, 1)))
+
+    return play
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.05, 0.3, 3.0])
+def test_batches_end_in_time(monkeypatch, seconds):
+    """Also where episodes take longer than was expected: then it is noticed with the first of them."""
+    now = [0.0]
+    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    played, pace = sampling._play([slow_player(now, seconds)] * 2, 0, 100, Pace(None, 10), 10.0)
+    assert pace.seconds == pytest.approx(2 * seconds)
+    assert now[0] <= max(10.0, sampling.PROBE * 2 * seconds)
+    assert played[0].returns.shape[1] == {0.001: 100, 0.05: 90, 0.3: 10, 3.0: 10}[seconds]
+
+
+def test_what_was_compiled_is_not_taken_for_the_speed(monkeypatch):
+    """Compiling takes 6 of 10 seconds, and episodes next to nothing: then there are a hundred, not ten. The policies'
+    episodes are of different lengths, and steps per second alike."""
+    now, compiled = [0.0], []
+
+    def player(steps):
+        def play(first, count):
+            now[0] += count * steps * 1e-5 + (0.0 if compiled else 6.0)
+            compiled.append(True)
+            return episodes(np.zeros((1, count, 1)))._replace(lengths=np.full((1, count), steps))
+
+        return play
+
+    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    played, pace = sampling._play([player(1000), player(10)], 0, 100, Pace(None, 10), 10.0)
+    assert played[0].returns.shape[1] == 100
+    assert pace.seconds == pytest.approx(0.0101)
+    # The one that is long is known to be, although the other one was timed.
+    assert sampling._by_speed([one._replace(lengths=one.lengths[:, :10]) for one in played], [16.0, 0.001]) == (
+        pytest.approx(0.0101)
+    )
+
+
+def test_as_many_environments_as_episodes():
+    """Few episodes are not worth sixteen environments, unless these can only be had together."""
+    one, together = SimpleNamespace(), SimpleNamespace(num_envs=16)
+    assert [num_side_by_side(env, 16, 2) for env in (one, together)] == [2, 16]
+    assert [num_side_by_side(env, 16, 40) for env in (one, together)] == [16, 16]
 
 
 def test_a_reference_that_is_handed_over_itself_is_noticed(folder):
@@ -271,9 +381,10 @@ def test_time_is_said_before_the_first_episode():
     curves = {"episode_length": np.array([[np.nan, np.nan], [20.0, 30.0]])}
     policies = tuple(Policy(run.algorithm, None, run.order.spec(env.spec), run.order, seed) for seed in run.seeds)
     result = Result(run, policies, np.array([500, 1000]), curves, {}, 20.0)
-    assert verification._seconds_per_episode(result, 3) == pytest.approx(3 * 25 * 0.02)
-    look = verification.Look(0, 0.0, Limits(2000, 12.0), 0, 3000.0)
-    assert console._progress(look) == "at most 2,000 episodes of each policy, at most 12 s"
-    assert console._progress(look._replace(limits=Limits(2000))).endswith("at most 50 minutes")
+    pace = sampling._expected_pace(result, 3)
+    assert pace.seconds == pytest.approx(3 * 25 * 0.02)
+    look = sampling.Look(0, 0.0, Limits(2000, 12.0), 0, 3000.0)
+    assert watching._progress(look) == "at most 2,000 episodes of each policy, at most 12 s"
+    assert watching._progress(look._replace(limits=Limits(2000))).endswith("at most 50 minutes")
     later = look._replace(episodes=500, seconds=10.0, expected=40.0)
-    assert console._progress(later) == "500 of at most 2,000 episodes of each policy, at most 2 s more"
+    assert watching._progress(later) == "500 of at most 2,000 episodes of each policy, at most 2 s more"

@@ -20,13 +20,13 @@ from lexrl.cli.console import (
     plain_warnings,
     print_json,
     show_verdict,
-    watching_verification,
 )
 from lexrl.engine import Engine
 from lexrl.errors import InputError
 from lexrl.order import Order
 from lexrl.runs import Result, Run, execute, progress, record
-from lexrl.runs.verification import Look
+from lexrl.runs.sampling import Look
+from lexrl.runs.watching import watching_verification
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from lexrl import locks
 from lexrl.cli.arguments import parse
-from lexrl.cli.console import console, error_console, print_json, show_verdict, watching_verification
+from lexrl.cli.console import console, error_console, print_json, show_verdict
 from lexrl.errors import InputError
 from lexrl.loops.evaluation import check_episodes
 from lexrl.runs import execute, load, progress, record
@@ -17,7 +17,9 @@ from lexrl.runs.pipeline import last
 from lexrl.runs.references import Reference, retrained_references
 from lexrl.runs.result import Result
 from lexrl.runs.run import Run
-from lexrl.runs.verification import Limits, verify_result
+from lexrl.runs.sampling import Limits
+from lexrl.runs.verification import verify_result
+from lexrl.runs.watching import watching_verification
 from lexrl.verdict import Verdict
 
 EXIT_CODES = {"kept": 0, "violated": 1, "undecided": 3}

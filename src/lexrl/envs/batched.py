@@ -25,10 +25,12 @@ from lexrl.types import (
     Box,
     Discrete,
     EnvSpec,
+    HasFixedNumber,
     Keys,
     Savable,
     SavableBatchedEnv,
     Step,
+    unwrapped,
 )
 
 Draw = Callable[[int | np.ndarray], Keys]
@@ -49,6 +51,11 @@ def make_batched(env: Any, n: int) -> BatchedEnv:
     if isinstance(env, eqx.Module):
         return CompiledEnvs(env)
     return env.batched(n) if isinstance(env, Batchable) else PythonEnvs(env, [None] * n)
+
+
+def num_side_by_side(env: Any, n: int, episodes: int) -> int:
+    """How many of `n` environments play so many episodes: no more than that, unless they can only be had together."""
+    return n if isinstance(unwrapped(env), HasFixedNumber) else min(n, episodes)
 
 
 @dataclasses.dataclass

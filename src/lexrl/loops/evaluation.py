@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from lexrl.backend import opaque_loop
 from lexrl.envs import batched, checker
 from lexrl.envs.batched import over_envs
 from lexrl.errors import InputError, require_whole
@@ -18,6 +19,10 @@ from lexrl.loops.host_member import HostMember, keys_at, unstack, unstack_member
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Layout, Population, over_members, rewards
 from lexrl.types import Algorithm, AnyArray, BatchedEnv, Env, EnvSpec, Mixture, State, Step
+
+AT_ONCE = 100
+"""Episodes that the compiled program plays at most. How many it does play is data, so that one program plays any number
+of them: the choice among candidates, the evaluation and the verdict compile nothing again."""
 
 
 class Evaluation(NamedTuple):
@@ -53,21 +58,27 @@ def evaluate(
     cut off there.
     """
     check_episodes(episodes)
-    discount = jnp.asarray(_discounts(gamma, population))
-    played = _play(
-        population.share,
-        population.algorithms,
-        population.env,
-        population.seeds,
-        agents,
-        discount,
-        np.int32(first),
-        np.int32(_longest(population.spec, max_steps)),
-        episodes=episodes,
-        greedy=greedy,
-        layout=population.layout,
-    )
-    returns, discounted, lengths = (np.asarray(part)[: population.size] for part in played)
+    discount, longest = jnp.asarray(_discounts(gamma, population)), np.int32(_longest(population.spec, max_steps))
+    # Whoever made them, they are placed alike: the program would be compiled again for another way.
+    agents = jax.device_put(agents, population.seeds.sharding)
+    played = []
+    for begin in range(0, episodes, AT_ONCE):
+        count = min(AT_ONCE, episodes - begin)
+        found = _play(
+            population.share,
+            population.algorithms,
+            population.env,
+            population.seeds,
+            agents,
+            discount,
+            np.int32(first + begin),
+            np.int32(count),
+            longest,
+            greedy=greedy,
+            layout=population.layout,
+        )
+        played.append([np.asarray(part)[: population.size, :count] for part in found])
+    returns, discounted, lengths = (np.concatenate(parts, axis=1) for parts in zip(*played, strict=True))
     return Evaluation(population.order.unsigned(returns), population.order.unsigned(discounted), lengths)
 
 
@@ -87,9 +98,10 @@ def evaluate_on_host(
     discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(population.order.objectives),))
     each = [jax.device_put(agent) for agent in unstack(agents, population.size)]
     spec = population.spec._replace(max_episode_steps=_longest(population.spec, max_steps))
-    with contextlib.closing(batched.make_batched(env, population.algorithms.num_envs)) as envs:
+    n = batched.num_side_by_side(env, population.algorithms.num_envs, episodes)
+    with contextlib.closing(batched.make_batched(env, n)) as envs:
         played = [
-            _play_on_host(member, spec, envs, agent, range(first, first + episodes), discount, greedy)
+            _play_on_host(member, spec, envs, n, agent, range(first, first + episodes), discount, greedy)
             for member, agent in zip(unstack_members(population), each, strict=True)
         ]
     returns, discounted, lengths = (np.stack(part) for part in zip(*played, strict=True))
@@ -138,11 +150,11 @@ def _new(*shape: int) -> Running:
     return Running(zeros, zeros, np.zeros(shape[:-1], np.int32), zeros + 1)
 
 
-@partial(jax.jit, static_argnames=("episodes", "greedy", "layout"))
-def _play(share, algorithms, env, seeds, agents, gamma, first, longest, *, episodes, greedy, layout: Layout):
-    def play_member(
-        algorithm: Algorithm, env: Env, seed: Array, agent: State, gamma: Array, first: Array, longest: Array
-    ) -> Any:
+@partial(jax.jit, static_argnames=("greedy", "layout"))
+def _play(share, algorithms, env, seeds, agents, gamma, first, count, longest, *, greedy, layout: Layout):
+    def play_member(algorithm: Algorithm, env: Env, seed: Array, agent: State, *numbers: Array) -> Any:
+        gamma, first, count, longest = numbers
+
         def play(episode: Array) -> Any:
             (env_state, obs), step_env = begin_episode(algorithm, env, seed, agent, episode, greedy)
 
@@ -157,10 +169,17 @@ def _play(share, algorithms, env, seeds, agents, gamma, first, longest, *, episo
             _, _, running, _ = jax.lax.while_loop(lambda carry: carry[-1], body, (env_state, obs, new, jnp.bool_(True)))
             return running[:3]
 
-        return jax.lax.map(play, first + jnp.arange(episodes))
+        def play_one(i: Array, done: Any) -> Any:
+            return jax.tree.map(lambda all_, one: all_.at[i].set(one), done, play(first + i))
 
-    shared = (False, not layout.per_seed_env, False, False, True, True, True)
-    return over_members(play_member, layout.mesh, shared)(share, algorithms, env, seeds, agents, gamma, first, longest)
+        shapes = jax.eval_shape(play, first)
+        return opaque_loop(
+            count, play_one, jax.tree.map(lambda leaf: jnp.zeros((AT_ONCE, *leaf.shape), leaf.dtype), shapes)
+        )
+
+    shared = (False, not layout.per_seed_env, False, False, *[True] * 4)
+    numbers = (gamma, first, count, longest)
+    return over_members(play_member, layout.mesh, shared)(share, algorithms, env, seeds, agents, *numbers)
 
 
 def begin_episode(
@@ -191,13 +210,20 @@ def _draw_component(algorithm: Any, agent: State, seed: Array, episode: Array) -
 
 
 def _play_on_host(
-    member: HostMember, spec: EnvSpec, envs: BatchedEnv, agent: State, episodes: range, gamma: np.ndarray, greedy: bool
+    member: HostMember,
+    spec: EnvSpec,
+    envs: BatchedEnv,
+    n: int,
+    agent: State,
+    episodes: range,
+    gamma: np.ndarray,
+    greedy: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns, discounted returns and lengths of the episodes with these numbers.
 
-    Environments play side by side; where an episode has ended, the next one begins. Those beyond the last do not count.
+    `n` environments play side by side; where an episode has ended, the next one begins. Those beyond the last do not
+    count.
     """
-    n = member.algorithm.num_envs
     episode, running = episodes.start + np.arange(n), _new(n, len(gamma))
     upcoming = episodes.start + n
     outcomes: dict[int, tuple[Any, ...]] = {}
@@ -233,4 +259,4 @@ def _act(algorithm: Any, seed: Array, agent: Any, obs: Array, episodes: Array, t
     def act(obs: Array, key: Array, episode: Array) -> Array:
         return algorithm.act(draw_component(algorithm, agent, seed, episode), obs, key, greedy=greedy)
 
-    return over_envs(act, algorithm.num_envs)(obs, keys_at(seed, Purpose.EVALUATE_ACT, episodes, times), episodes)
+    return over_envs(act, len(episodes))(obs, keys_at(seed, Purpose.EVALUATE_ACT, episodes, times), episodes)

@@ -125,10 +125,11 @@ def _repeat(one: RunFolder) -> str:
     facts = {"Run": about, "Versions": one.about.get("versions"), "Machine": one.about.get("machine")}
     tables = "".join(markup.facts(title, part) for title, part in facts.items() if isinstance(part, Mapping))
     settings = {"algorithm": one.about.get("algorithm"), "env": one.env}
+    command = one.about.get("command")  # none for a run that was begun from Python
     return (
         "<section class=run><h3>How to repeat it</h3>"
         f"<p>{len(one.about['seeds'])} seeds x {one.total_timesteps:,} steps{seconds}</p>"
-        f"<pre><code>{safe(one.about.get('command') or '')}</code></pre><details><summary>Settings and environment"
+        f"{f'<pre><code>{safe(command)}</code></pre>' if command else ''}<details><summary>Settings and environment"
         f"</summary><pre>{safe(json.dumps(settings, indent=1))}</pre></details>"
         f"<details><summary>Versions, machine and commit</summary><div class=facts>{tables}</div></details></section>"
     )

@@ -54,26 +54,29 @@ def details(one: RunFolder) -> str:
 
 
 def _grid(runs: Sequence[Judged]) -> str:
-    heads = "".join(f"<th scope=col aria-label='seed {seed}'>{seed}</th>" for seed in runs[0].verdict.seeds)
+    seeds = runs[0].verdict.seeds
+    heads = "".join(f"<th scope=col aria-label='seed {seed}'>{seed}</th>" for seed in seeds)
     return (
-        f"{markup.scrollable('Verdicts by seed')}<table><thead><tr><th scope=col class=what>run</th>"
-        f"<th scope=col class=what>objective</th>{heads}<th scope=col class=what>in words</th></tr></thead>"
-        f"<tbody>{''.join(map(_of_run, runs))}</tbody></table></div>"
+        f"{markup.scrollable('Verdicts by seed')}<table style='--seeds:{len(seeds)}'><thead><tr>"
+        "<th scope=col class=what>run</th><th scope=col class=what>objective</th>"
+        f"{heads}<th scope=col class=what>in words</th></tr></thead>"
+        f"{''.join(map(_of_run, runs))}</table></div>"
     )
 
 
 def _of_run(one: Judged) -> str:
-    """A row for each objective that has something to keep."""
+    """A group of rows, one for each objective that has something to keep."""
     verdict = one.verdict
     names = [name for name in verdict.objectives if any(f.objective == name for f in verdict.findings)] or [""]
     title = f"<a href='#{safe(one.anchor)}'>{safe(one.title)}</a>" if one.anchor else safe(one.title)
     head = f"<th scope=rowgroup rowspan={len(names)}>{_mark(verdict.status)} {title}</th>"
     words = f"<td class=words rowspan={len(names)}>{safe(verdict.sentence)}</td>"
-    return "".join(
+    rows = [
         f"<tr>{head if i == 0 else ''}<th scope=row>{safe(name)}</th>"
         f"{''.join(_cell(verdict, seed, name) for seed in verdict.seeds)}{words if i == 0 else ''}</tr>"
         for i, name in enumerate(names)
-    )
+    ]
+    return f"<tbody>{''.join(rows)}</tbody>"
 
 
 def _cell(verdict: Verdict, seed: int, objective: str) -> str:

@@ -23,7 +23,8 @@ from lexrl.runs import codec, footprint, logs, record, verification
 from lexrl.runs.observers import Observer, Snapshot, Start
 from lexrl.runs.policy import make_policies
 from lexrl.runs.result import Result
-from lexrl.runs.run import Run, on_host
+from lexrl.runs.run import Run, initialize, on_host
+from lexrl.runs.sampling import Look
 from lexrl.types import HasGamma
 
 MAX_SHARE = 0.05
@@ -49,7 +50,7 @@ def execute(
     run: Run,
     folder: pathlib.Path | None = None,
     observers: Sequence[Observer] = (),
-    watch: Callable[[verification.Look], None] | None = None,
+    watch: Callable[[Look], None] | None = None,
 ) -> Iterator[Result]:
     """Execute a run, or continue the one in the folder; yield a result after every chunk, and leave a finished folder.
 
@@ -66,7 +67,7 @@ def _execute(
     run: Run,
     folder: pathlib.Path | None,
     observers: Sequence[Observer],
-    watch: Callable[[verification.Look], None] | None,
+    watch: Callable[[Look], None] | None,
 ) -> Iterator[Result]:
     identity, checkpoint = (None, None) if folder is None else _open(folder, run)
     start = Start(folder, 0 if checkpoint is None else int(checkpoint.steps[-1]), identity)
@@ -86,6 +87,7 @@ def _execute(
         locks.require(folder)
         save_final(folder, snapshot, identity)
         result = record.finish(folder, result, _measure(run)(result), identity)
+    snapshot = None  # with replay buffers, which a verdict makes room for
     # The run is safe on disk by now, whatever happens to its verdict.
     verdict = verification.after_training(result, watch)
     yield result if verdict is None else record.with_verdict(result, verdict, folder)
@@ -168,11 +170,6 @@ def last(results: Iterator[Result]) -> Result:
     for result in results:  # noqa: B007
         pass
     return result
-
-
-def initialize(run: Run, population: Population) -> TrainState:
-    """The train states before the first step."""
-    return host.start(population, run.env) if on_host(run.env) else compiled.start(population)
 
 
 def restore(run: Run, population: Population, checkpoint: Checkpoint) -> TrainState:

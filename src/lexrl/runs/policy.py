@@ -176,14 +176,15 @@ def make_policies(
     each: Sequence[Any], agents: Any, spec: Spec, order: Order, seeds: Sequence[int]
 ) -> tuple[Policy, ...]:
     """One policy for each seed, from the agent states `[members, ...]` of a loop."""
-    states = jax.tree.map(np.asarray, _without_replay(agents))
+    states = jax.tree.map(np.asarray, without_replay(agents))
     return tuple(
         Policy(algorithm, jax.tree.map(lambda leaf, i=i: leaf[i], states), spec, order, seed)
         for i, (algorithm, seed) in enumerate(zip(each, seeds, strict=True))
     )
 
 
-_without_replay = jax.jit(jax.vmap(replay.emptied))
+without_replay = jax.jit(jax.vmap(replay.emptied))
+"""Agent states `[members, ...]` of a loop without what only training needs."""
 
 
 def state_of(algorithm: Any, spec: Spec) -> Any:

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from lexrl import catalog, exact, replay
+from lexrl import catalog, exact
 from lexrl.errors import InputError
-from lexrl.loops import keys, selection
+from lexrl.loops import selection
 from lexrl.loops.evaluation import Evaluation, evaluate, evaluate_on_host
-from lexrl.loops.keys import Purpose
 from lexrl.order import Order
 from lexrl.runs.optimum import GAMMA
+from lexrl.runs.policy import without_replay
 from lexrl.runs.result import Result
-from lexrl.runs.run import Run, make_run, on_host, plan
+from lexrl.runs.run import Run, initialize, make_run, on_host, plan
 from lexrl.types import (
     Discrete,
     HasCandidates,
@@ -78,9 +78,10 @@ def player(result: Result) -> Player:
 
 def untrained(result: Result) -> Player:
     """Plays the policies that training began with; where it keeps sampled ones among its candidates, these."""
-    population, _ = result.on_devices()
+    population = result.run.population()
     algorithms, m = population.algorithms, len(result.run.order.objectives)
-    agents = _initial_agents(algorithms, population.seeds, population.agent_spec)
+    # By the program that training began with: it is compiled already.
+    agents = without_replay(initialize(result.run, population).agent)
     if isinstance(algorithms, HasCandidates):
         sampled = [k for k in range(algorithms.num_candidates(m)) if _is_sampled(algorithms, m, k)]
         if sampled:
@@ -91,13 +92,6 @@ def untrained(result: Result) -> Player:
 
 def _is_sampled(algorithms: HasCandidates, num_objectives: int, index: int) -> bool:
     return algorithms.describe_candidate(num_objectives, index).get("actions") == "sampled"
-
-
-@partial(jax.jit, static_argnames="spec")
-def _initial_agents(algorithms: Any, seeds: Any, spec: Any) -> Any:
-    return jax.vmap(lambda one, seed: replay.emptied(one.init(spec, keys.stream(seed, Purpose.INIT))))(
-        algorithms, seeds
-    )
 
 
 def own_references(result: Result) -> list[Reference]:

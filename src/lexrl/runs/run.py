@@ -20,8 +20,8 @@ from lexrl.envs.factory import EnvKwargs, Target, env_name, resolve
 from lexrl.envs.gym import GymEnv
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError, require_whole
-from lexrl.loops import keys
-from lexrl.loops.compiled import check_length
+from lexrl.loops import compiled, host, keys
+from lexrl.loops.chunks import TrainState, check_length
 from lexrl.loops.evaluation import check_episodes
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population, make_population, members
@@ -263,6 +263,11 @@ def observe_costs(algorithm: Any, env: Any) -> Any:
 def on_host(env: Any) -> bool:
     """Must the environment be stepped from Python?"""
     return not isinstance(env, eqx.Module)
+
+
+def initialize(run: Run, population: Population) -> TrainState:
+    """The train states before the first step."""
+    return host.start(population, run.env) if on_host(run.env) else compiled.start(population)
 
 
 def whole_steps(total_timesteps: float | int) -> int:

@@ -1,76 +1,30 @@
-"""What a verdict has to decide: one statement for each seed, objective and reference, and what is known about each.
+"""What a verdict has to decide: one statement for each seed, objective and reference.
 
-Everything here is maximized: returns are multiplied by the signs of the order. A statement says that the policy of a
-seed is at most a tolerance worse than its reference,
+A statement says that the policy of a seed is at most a tolerance worse than its reference,
 
     J_i(policy) >= J_i(reference) - tau_i        tau_i = slack_i + 1 % of the range of objective i
 
-in what the algorithm optimized, the discounted return. The slack is what the order grants. The range is that of the
-mean returns in training and in the first batch of episodes: smaller differences are not worth deciding, and without a
-margin equal policies could never be told from slightly worse ones.
+in what the algorithm optimized, the discounted return. The slack is what the order grants. Everything here is
+maximized.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from lexrl import verify
-from lexrl.loops.evaluation import Evaluation
 from lexrl.order import Order
-from lexrl.tolerance import of_returns
-from lexrl.types import HasReturnBounds, HasTolerance
+from lexrl.runs.scales import Episodes, Scale
 
 MARGIN = 0.01
 """Differences below this share of an objective's range do not count."""
 MARGIN_OF_SEEDS = 0.05
 """Likewise, between the policies of different seeds: only a seed that is far behind is worth a sentence."""
 
-
 LIMIT = "the limit"
 BEST = "the best that is possible"
 OTHERS = "the best of the other seeds"
 UNTRAINED = "the policy that its training began with"
-
-
-class Episodes(NamedTuple):
-    """Episodes of one policy of each seed, all objectives maximized."""
-
-    returns: np.ndarray
-    """`[seeds, n, m]`: undiscounted."""
-    discounted: np.ndarray
-    lengths: np.ndarray
-    """`[seeds, n]`"""
-
-    @classmethod
-    def of(cls, played: Evaluation, order: Order) -> "Episodes":
-        signs = np.asarray(order.signs, float)[: played.returns.shape[-1]]
-        return cls(played.returns * signs, played.discounted * signs, np.asarray(played.lengths))
-
-    def plus(self, more: "Episodes") -> "Episodes":
-        return Episodes(*(np.concatenate(parts, axis=1) for parts in zip(self, more, strict=True)))
-
-
-class Scale(NamedTuple):
-    """The units of each objective `[M]`, for undiscounted and for discounted returns."""
-
-    undiscounted: np.ndarray
-    """The range of mean returns."""
-    discounted: np.ndarray
-    span: np.ndarray
-    """The range of the returns of single episodes, of untrained policies as well."""
-    discounted_span: np.ndarray
-    known: tuple[verify.Range | None, ...] = ()
-    """What the environment says that the returns of an episode lie between; None or nothing where it does not."""
-
-    def known_of(self, objective: int, seen: Sequence[np.ndarray]) -> verify.Range | None:
-        """What returns of an objective lie between, if that is known and true of all that were seen."""
-        found = self.known[objective] if self.known else None
-        if found is None:
-            return None
-        rounding = 1e-4 * max(abs(found.low), abs(found.high))
-        inside = all(found.low - rounding <= each.min() and each.max() <= found.high + rounding for each in seen)
-        return found if inside else None
 
 
 class Statement(NamedTuple):
@@ -94,45 +48,6 @@ class Statement(NamedTuple):
     """It is compared with itself: the policy that is handed over is its own reference."""
     best: float | None = None
     """The best return that is possible, instead of a reference: who attains it keeps whatever else is known."""
-
-
-class Measured(NamedTuple):
-    """What is known about a statement."""
-
-    differences: np.ndarray
-    """`[n]`: how much better the policy was, in what was optimized."""
-    tolerance: float
-    slack: float
-    span: float
-    """The largest size that a difference is known to have."""
-    known: verify.Range | None
-    """What the environment says that all differences lie between."""
-    likely: float
-    """The difference of a policy that keeps what it should."""
-    value: np.ndarray
-    """`[n]`: undiscounted returns of the policy, and of the reference."""
-    reference: np.ndarray
-
-    def by_betting(self, alpha: float, episodes: int) -> bool:
-        """Are the bounds those of a bettor? Where the range is known, and narrow enough to decide with half of the
-        episodes that may be played."""
-        if self.known is None:
-            return False
-        return 2 * verify.fewest_episodes(self.tolerance, alpha, self.known, self.likely) <= episodes
-
-    def decide(self, alpha: float, episodes: int) -> int:
-        """Test the statement, which may have at most so many episodes."""
-        if self.by_betting(alpha, episodes) and self.known is not None:
-            return int(verify.judge_bounded(self.differences, self.tolerance, alpha, self.known))
-        return int(verify.judge(self.differences, self.tolerance, alpha, self.span))
-
-    def bounds(self, alpha: float, episodes: int) -> verify.Bounds:
-        if len(self.differences) == 0:
-            return verify.Bounds(*(np.array(np.nan) for _ in range(3)))
-        if self.by_betting(alpha, episodes) and self.known is not None:
-            return verify.betting_bounds(self.differences, alpha, self.known)
-        with np.errstate(invalid="ignore"):
-            return verify.bounds(self.differences, alpha, self.span)
 
 
 class Known(NamedTuple):
@@ -228,93 +143,3 @@ def _across(played: Sequence[Episodes], source: int, objective: int) -> list[Sta
         for s in range(len(first[0]))
         if s != other
     ]
-
-
-def make_scale(
-    curves: np.ndarray,
-    played: Sequence[Episodes],
-    untrained: Episodes,
-    gamma: Any,
-    known: tuple[verify.Range | None, ...] = (),
-) -> Scale:
-    """The range of the mean returns in training `[points, seeds, M]` and of the policies that were played.
-
-    The curves are undiscounted; what the range is in discounted returns follows from the length of the episodes.
-    Episodes of untrained policies show how far single returns may differ, which trained ones may show too rarely.
-    """
-    m = curves.shape[-1]
-    rows = [curves.reshape(-1, m)]
-    for each in (*played, untrained):
-        means = np.full((len(each.returns), m), np.nan)
-        means[:, : each.returns.shape[-1]] = each.returns.mean(axis=1)
-        rows.append(means)
-    size = _range(np.concatenate(rows))
-    share = np.broadcast_to(verify.horizon_share(gamma, float(played[0].lengths.mean())), m)
-    wide = [_range(view.reshape(-1, m)) for view in (untrained.returns, untrained.discounted)]
-    return Scale(size, size * share, np.maximum(size, wide[0]), np.maximum(size * share, wide[1]), known)
-
-
-def _range(values: np.ndarray) -> np.ndarray:
-    """The range of each column, of what is finite in it."""
-    known = [column[np.isfinite(column)] for column in values.T]
-    return np.array([np.ptp(column) if len(column) else 0.0 for column in known])
-
-
-def measure(statement: Statement, played: Sequence[Episodes], scale: Scale, tolerance: Any) -> Measured:
-    """What the episodes so far say; `tolerance` is the algorithm's of this seed, None if it has none."""
-    s, j, skip = statement.seed, statement.objective, statement.skip
-    mine = played[0]
-    value = mine.returns[s, skip:, j]
-    if statement.limit is not None:
-        # A limit is tested as it is written: per episode, without a margin.
-        judged, against = value, np.full(value.shape, statement.limit)
-        reference, widest, views = against, scale.span[j], [mine.returns[..., j]]
-        margin, likely, known = 0.0, 0.0, scale.known_of(j, views)
-        if known is not None:
-            known = verify.Range(known.low - statement.limit, known.high - statement.limit)
-            likely = known.high
-    else:
-        theirs = played[statement.source]
-        judged, against = mine.discounted[s, skip:, j], theirs.discounted[statement.other, skip:, j]
-        reference, widest = theirs.returns[statement.other, skip:, j], scale.discounted_span[j]
-        if statement.best is not None:
-            reference = against = np.full(judged.shape, statement.best)
-        views = [each.discounted[..., j] for each in played if each.discounted.shape[-1] > j]
-        margin, likely, known = statement.margin * scale.discounted[j], 0.0, scale.known_of(j, views)
-        if known is not None:
-            known = verify.Range(known.low - known.high, known.high - known.low)
-    slack = slack_of(tolerance, mine.discounted[s].mean(axis=0), j, against.mean() if len(against) else 0.0)
-    # Single precision: sums of rewards are known to about seven digits.
-    tau = slack + margin + 1e-6 * float(np.abs(against).max(initial=0.0))
-    span = max(float(widest), max(float(np.ptp(view)) for view in views))
-    return Measured(judged - against, tau, slack, span, known, likely, value, reference)
-
-
-def return_ranges(env: Any, order: Order) -> tuple[verify.Range | None, ...]:
-    """What the returns of each objective lie between, if the environment knows it; all are maximized."""
-    if not isinstance(env, HasReturnBounds):
-        return ()
-    known = env.return_bounds
-    ranges = [verify.Range(*known[one.name]) if one.name in known else None for one in order.objectives]
-    return tuple(
-        each if each is None or one.sign > 0 else each.turned()
-        for one, each in zip(order.objectives, ranges, strict=True)
-    )
-
-
-def slack_of(tolerance: Any, returns: np.ndarray, objective: int, reference: float) -> float:
-    """What the order grants this objective, at the return of the reference."""
-    if tolerance is None:
-        return 0.0
-    around = np.where(np.isfinite(returns), returns, 0.0)
-    around[objective] = reference
-    return float(np.asarray(of_returns(tolerance, around, LATE))[objective])
-
-
-LATE = 1e9
-"""Updates: a tolerance that follows a schedule counts as it is at the end."""
-
-
-def tolerances(algorithms: Sequence[Any]) -> list[Any]:
-    """The tolerance of each seed's algorithm; None for one without."""
-    return [one.tolerance if isinstance(one, HasTolerance) else None for one in algorithms]

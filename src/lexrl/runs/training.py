@@ -1,5 +1,6 @@
 """Training in one call, or as a loop of your own."""
 
+import contextlib
 import pathlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from lexrl.runs.observers import Observer
 from lexrl.runs.pipeline import execute, last
 from lexrl.runs.result import Result
 from lexrl.runs.run import NUM_SEEDS, VERIFY_EPISODES, Run, Settings, plan
+from lexrl.runs.sampling import Look
 from lexrl.types import Algorithm
 
 
@@ -64,8 +66,9 @@ def train(
             verify_episodes=VERIFY_EPISODES if verify_episodes is None else verify_episodes, log=logs.as_kinds(log),
         )  # fmt: skip
         footprint.require(run)
-        plugged = _show(progress) + ([] if callback is None else [observers.callback(callback)])
-        return last(execute(run, None if out is None else record.new_folder(run, as_path(out)), plugged))
+        folder = None if out is None else record.new_folder(run, as_path(out))
+        with _showing(progress, callback) as (shown, watch):
+            return last(execute(run, folder, shown, watch))
 
 
 def stream(
@@ -108,12 +111,24 @@ def resume(
             run = continuing.extend(folder, steps, env, algorithm)
         elif store.is_finished(folder):
             return record.load(folder, env=env, algorithm=algorithm)
-        return last(execute(run, folder, _show(progress)))
+        with _showing(progress) as (shown, watch):
+            return last(execute(run, folder, shown, watch))
 
 
-def _show(progress: bool | None) -> list[Observer]:
+@contextlib.contextmanager
+def _showing(
+    progress: bool | None, callback: Callable[[Result], object] | None = None
+) -> Iterator[tuple[list[Observer], Callable[[Look], None] | None]]:
+    """What follows training, and its verdict: a callback, and lines on how far they are."""
+    called = [] if callback is None else [observers.callback(callback)]
     if not ("ipykernel" in sys.modules if progress is None else progress):
-        return []
-    from lexrl.runs.progress import observer
+        yield called, None
+        return
+    from rich.console import Console  # only where something is shown
 
-    return [observer()]
+    from lexrl.runs.progress import observer
+    from lexrl.runs.watching import watching_verification
+
+    console = Console(highlight=False)
+    with watching_verification(console) as watch:
+        yield [observer(console), *called], watch
