@@ -16,7 +16,7 @@ from lexrl.cli import arguments
 from lexrl.cli.arguments import Number, parse
 from lexrl.cli.arguments import Order as OrderText
 from lexrl.cli.console import console, error_console, print_json
-from lexrl.envs.bridge import as_gym, model_of, momdp_of
+from lexrl.envs.bridge import as_gym, model_of, momdp_of, no_model
 from lexrl.envs.factory import resolve, settings_of
 from lexrl.envs.grid_nav import GridNav
 from lexrl.envs.gym import GymEnv
@@ -127,10 +127,7 @@ def find_model(name: str, settings: dict[str, Any], gamma: Any) -> Finite:
     if isinstance(env, GymEnv):
         model = model_of(env)
         return Finite(name, env, momdp_of(env, model, gamma), model.observations)
-    raise InputError(
-        f"{name} has no finite model that could be solved; grid-nav and random-momdp have one, and so do environments "
-        "of Gymnasium with discrete actions and observations, as in gym:FrozenLake-v1."
-    )
+    raise no_model(name)
 
 
 def _show(solved: Solved) -> None:
