@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from lexrl.doubled import Doubled
 from lexrl.errors import InputError
 from lexrl.exact import average, chains, columns
-from lexrl.exact.backups import judge
+from lexrl.exact.backups import exact_rewards, judge, single
 from lexrl.exact.certificate import Certificate
 from lexrl.exact.columns import Row
 from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
@@ -124,19 +125,22 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
     for i in range(process.num_objectives):
         prices = tuple(Fraction(float(solution.shadow_prices[i, row.objective])) for row in rows)
         faults += _price_faults(process, solution, i, rows)
+        priced = list(zip(rows, prices, strict=True))
         one = columns.priced(process, i, rows, prices)
         dual = optimize(one, 0, allowed, start, choose(process))
-        bought = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
+        bought = sum((price * row.threshold for row, price in priced), Fraction(0))
         gaps[i] = float(columns.expected(process, dual.values.value) - bought - Fraction(float(solution.best[i])))
         error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
         if not abs(gaps[i]) <= error + process.initial @ dual.values.error:
             faults.append(_gap_fault(process, solution, i, gaps[i]))
         width = _width(process, i, rows, prices, dual)
         left = judge(one, 0, dual.values, dual.values, dual.backup, allowed, width, dual.known).reached
+        least = [_least(process, row.objective, left, dual) if price > 0 else None for row, price in priced]
+        faults += _high_prices(process, solution, i, rows, least)
         threshold, is_face = _threshold(solution, i)
         if is_face or i == process.num_objectives - 1:
             allowed = left
-            rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in zip(rows, prices, strict=True))
+            rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in priced)
         else:
             rows = (*rows, Row(i, threshold))
         start = dual.policy
@@ -165,6 +169,10 @@ def _certify_average(process: MOMDP, solution: ProgramSolution) -> ProgramSoluti
         error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
         if not abs(gaps[i]) <= (error if equations.exact else _PROGRAM * np.max(np.abs(process.rewards[i]))):
             faults.append(_gap_fault(process, solution, i, gaps[i]))
+        if equations.exact:
+            priced = zip(rows, prices, strict=True)
+            lowest = [average.least(equations, row.objective, level.support) if y > 0 else None for row, y in priced]
+            faults += _high_prices(process, solution, i, rows, lowest)
         threshold, is_face = _threshold(solution, i)
         if is_face:
             allowed = level.support
@@ -248,6 +256,32 @@ def _price_faults(process: MOMDP, solution: ProgramSolution, i: int, rows: tuple
         "cannot have."
         for j in wrong
     ]
+
+
+def _least(process: MOMDP, j: int, left: Bool[np.ndarray, "S A"], dual: LevelSolution) -> Fraction:
+    """The least that objective j returns under policies that are best at the prices."""
+    everywhere = np.arange(process.num_states * process.num_actions)
+    high, low = (part.reshape(process.rewards[j].shape) for part in exact_rewards(process, j, everywhere))
+    cost = single(process, Doubled(-high, -low), float(process.gamma[j]), process.signals[j])
+    found = optimize(cost, 0, left, dual.policy, choose(process))
+    return -columns.expected(cost, found.values.value)
+
+
+def _high_prices(
+    process: MOMDP, solution: ProgramSolution, i: int, rows: tuple[Row, ...], least: list[Any]
+) -> list[str]:
+    """A price says what more slack would bring: at it, some policy that uses more slack is as good."""
+    return [
+        f"{process.signals[i]}: more slack on {process.signals[row.objective]} brings less than its shadow price "
+        f"{solution.shadow_prices[i, row.objective]:.9g}."
+        for row, one in zip(rows, least, strict=True)
+        if one is not None and not row.tight and one >= row.threshold - _at_limit(solution, row.objective)
+    ]
+
+
+def _at_limit(solution: ProgramSolution, j: int) -> Fraction:
+    """What an optimum that is its limit, as a double, may be off by."""
+    return Fraction(_unpriced(solution, j) if solution.best[j] == solution.limits[j] else 0.0)
 
 
 def _policy_faults(process: MOMDP, policy: Float[np.ndarray, "S A"], allowed: Bool[np.ndarray, "S A"]) -> list[str]:
