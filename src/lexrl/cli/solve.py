@@ -88,7 +88,8 @@ def main(argv: list[str]) -> None:
 
 
 def _solve(name: str, args: Any, command: str) -> None:
-    finite = find_model(name, settings_of(args.env), args.gamma)
+    with error_console.status("Finding out what the environment does ..."):
+        finite = find_model(name, settings_of(args.env), args.gamma)
     order = as_order(args.order or None, finite.process.signals)
     tolerance = args.tolerance or ("policy" if order.limited else "action")
     solver = exact.solve_slack if tolerance == "policy" else exact.solve
