@@ -224,7 +224,7 @@ def best_at(
     return level._replace(support=allowed & (level.reduced <= _NEXT_TO_NOTHING * np.max(np.abs(high))))
 
 
-def least(flow: Frequencies, j: int, allowed: Bool[np.ndarray, " columns"]) -> Fraction:
+def least(flow: Frequencies, allowed: Bool[np.ndarray, " columns"], j: int) -> Fraction:
     """The least that an objective can have with the columns that are allowed; for rational programs."""
     process = flow.process
     rest = None if process.rewards_rest is None else -process.rewards_rest

@@ -1,11 +1,13 @@
 """Certificates for any given solution: what is claimed is computed again, from the claim and the MOMDP alone."""
 
 import dataclasses
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from lexrl.doubled import Doubled
 from lexrl.errors import InputError
@@ -129,15 +131,16 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
         one = columns.priced(process, i, rows, prices)
         dual = optimize(one, 0, allowed, start, choose(process))
         bought = sum((price * row.threshold for row, price in priced), Fraction(0))
-        gaps[i] = float(columns.expected(process, dual.values.value) - bought - Fraction(float(solution.best[i])))
+        best = columns.expected(process, dual.values.value) - bought
+        gaps[i] = float(best - Fraction(float(solution.best[i])))
         error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
-        if not abs(gaps[i]) <= error + process.initial @ dual.values.error:
+        noise = float(process.initial @ dual.values.error)
+        if not abs(gaps[i]) <= error + noise:
             faults.append(_gap_fault(process, solution, i, gaps[i]))
         width = _width(process, i, rows, prices, dual)
         left = judge(one, 0, dual.values, dual.values, dual.backup, allowed, width, dual.known).reached
-        least = [_least(process, row.objective, left, dual) if price > 0 else None for row, price in priced]
-        faults += _high_prices(process, solution, i, rows, least)
-        threshold, is_face = _threshold(solution, i)
+        faults += _high_prices(process, solution, i, priced, partial(_least, process, left, dual.policy))
+        threshold, is_face = _threshold(solution, i, None if any(prices) else best, noise)
         if is_face or i == process.num_objectives - 1:
             allowed = left
             rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in priced)
@@ -170,10 +173,10 @@ def _certify_average(process: MOMDP, solution: ProgramSolution) -> ProgramSoluti
         if not abs(gaps[i]) <= (error if equations.exact else _PROGRAM * np.max(np.abs(process.rewards[i]))):
             faults.append(_gap_fault(process, solution, i, gaps[i]))
         if equations.exact:
-            priced = zip(rows, prices, strict=True)
-            lowest = [average.least(equations, row.objective, level.support) if y > 0 else None for row, y in priced]
-            faults += _high_prices(process, solution, i, rows, lowest)
-        threshold, is_face = _threshold(solution, i)
+            priced = list(zip(rows, prices, strict=True))
+            faults += _high_prices(process, solution, i, priced, partial(average.least, equations, level.support))
+        known = equations.exact and not any(prices)
+        threshold, is_face = _threshold(solution, i, Fraction(level.best) if known else None, 0.0)
         if is_face:
             allowed = level.support
             rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in zip(rows, prices, strict=True))
@@ -189,12 +192,16 @@ def _gap_fault(process: MOMDP, solution: ProgramSolution, i: int, gap: float) ->
     )
 
 
-def _threshold(solution: ProgramSolution, i: int) -> tuple[Fraction, bool]:
-    """What objective i leaves to the next ones, and whether that is its optimal face."""
+def _threshold(solution: ProgramSolution, i: int, found: Fraction | None, error: float) -> tuple[Fraction, bool]:
+    """What objective i leaves to the next ones, and whether that is its optimal face; `found` is its best return to
+    more digits than a double has, where that is known."""
     best, limit = float(solution.best[i]), float(solution.limits[i])
     threshold, is_face = threshold_of(Fraction(best), float(solution.slack[i]), limit)
+    if best != limit:
+        return threshold, is_face
     # A best return may exceed its limit by less than a double can tell; that it is priced says that it does.
-    return threshold, is_face and not (best == limit and solution.shadow_prices[i + 1 :, i].any())
+    exceeds = solution.shadow_prices[i + 1 :, i].any() if found is None else found - Fraction(limit) > error
+    return threshold, is_face and not exceeds
 
 
 def _unpriced(solution: ProgramSolution, i: int) -> float:
@@ -258,30 +265,36 @@ def _price_faults(process: MOMDP, solution: ProgramSolution, i: int, rows: tuple
     ]
 
 
-def _least(process: MOMDP, j: int, left: Bool[np.ndarray, "S A"], dual: LevelSolution) -> Fraction:
-    """The least that objective j returns under policies that are best at the prices."""
+def _least(process: MOMDP, left: Bool[np.ndarray, "S A"], start: Int[np.ndarray, " S"], j: int) -> Fraction:
+    """The least that objective j returns under policies within sets of actions."""
     everywhere = np.arange(process.num_states * process.num_actions)
     high, low = (part.reshape(process.rewards[j].shape) for part in exact_rewards(process, j, everywhere))
     cost = single(process, Doubled(-high, -low), float(process.gamma[j]), process.signals[j])
-    found = optimize(cost, 0, left, dual.policy, choose(process))
-    return -columns.expected(cost, found.values.value)
+    return -columns.expected(cost, optimize(cost, 0, left, start, choose(process)).values.value)
 
 
 def _high_prices(
-    process: MOMDP, solution: ProgramSolution, i: int, rows: tuple[Row, ...], least: list[Any]
+    process: MOMDP,
+    solution: ProgramSolution,
+    i: int,
+    priced: list[tuple[Row, Fraction]],
+    least: Callable[[int], Fraction],
 ) -> list[str]:
-    """A price says what more slack would bring: at it, some policy that uses more slack is as good."""
+    """A price says what more slack would bring: at it, some policy that uses more slack is as good. `least` is the
+    least that an objective returns under policies that are best at the prices."""
     return [
         f"{process.signals[i]}: more slack on {process.signals[row.objective]} brings less than its shadow price "
-        f"{solution.shadow_prices[i, row.objective]:.9g}."
-        for row, one in zip(rows, least, strict=True)
-        if one is not None and not row.tight and one >= row.threshold - _at_limit(solution, row.objective)
+        f"{float(price):.9g}."
+        for row, price in priced
+        if price > 0 and not row.tight and least(row.objective) >= row.threshold + _unsure(solution, row.objective)
     ]
 
 
-def _at_limit(solution: ProgramSolution, j: int) -> Fraction:
-    """What an optimum that is its limit, as a double, may be off by."""
-    return Fraction(_unpriced(solution, j) if solution.best[j] == solution.limits[j] else 0.0)
+def _unsure(solution: ProgramSolution, j: int) -> Fraction:
+    """What a threshold may be off by: nothing where it is a limit, a double's last digit where it is an optimum."""
+    best, limit = solution.best[j], solution.limits[j]
+    is_limit = limit < best or (limit == best and solution.slack[j] == 0)
+    return Fraction(0.0 if is_limit else _unpriced(solution, j))
 
 
 def _policy_faults(process: MOMDP, policy: Float[np.ndarray, "S A"], allowed: Bool[np.ndarray, "S A"]) -> list[str]:
