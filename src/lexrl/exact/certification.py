@@ -15,7 +15,7 @@ from lexrl.exact import average, chains, columns
 from lexrl.exact.backups import exact_rewards, judge, single
 from lexrl.exact.certificate import Certificate
 from lexrl.exact.columns import Row
-from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
+from lexrl.exact.evaluation import Evaluation, as_policy, evaluate, require_momdp
 from lexrl.exact.iteration import (
     Level,
     certificate_of,
@@ -27,7 +27,7 @@ from lexrl.exact.iteration import (
     tolerances_of,
 )
 from lexrl.exact.linear import choose
-from lexrl.exact.policy_iteration import LevelSolution, optimize
+from lexrl.exact.policy_iteration import optimize
 from lexrl.exact.programs import ProgramSolution, common_gamma, occupancy, threshold_of
 from lexrl.exact.proper import states
 from lexrl.momdp import MOMDP, as_numbers
@@ -118,8 +118,8 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
     common_gamma(process)
     policy = as_policy(solution.policy, process)
     returns, visits = evaluate(process, policy).returns, occupancy(process, policy)
-    sizes = np.einsum("msa,sa->m", np.abs(process.rewards), visits)
-    faults = _return_faults(process, solution, returns, sizes)
+    own = _positive(process, policy)
+    faults = _return_faults(process, solution, returns, own.returns)
     if not np.allclose(visits, solution.occupancy, rtol=1e-6, atol=_PROGRAM * np.max(visits)):
         faults.append("The occupancy is not that of the policy.")
     allowed, rows, start = process.action_mask, (), first_policy(process)
@@ -133,11 +133,12 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
         bought = sum((price * row.threshold for row, price in priced), Fraction(0))
         best = columns.expected(process, dual.values.value) - bought
         gaps[i] = float(best - Fraction(float(solution.best[i])))
-        error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
+        sizes = [own, _positive(process, np.eye(process.num_actions)[dual.policy])] if any(prices) else []
+        error = _PRICED * _added_up(solution, i, _most(sizes), rows, prices) if sizes else _unpriced(solution, i)
         noise = float(process.initial @ dual.values.error)
         if not abs(gaps[i]) <= error + noise:
             faults.append(_gap_fault(process, solution, i, gaps[i]))
-        width = _width(process, i, rows, prices, dual)
+        width = _width(process, i, rows, prices, sizes)
         left = judge(one, 0, dual.values, dual.values, dual.backup, allowed, width, dual.known).reached
         faults += _high_prices(process, solution, i, priced, partial(_least, process, left, dual.policy))
         threshold, is_face = _threshold(solution, i, None if any(prices) else best, noise)
@@ -209,17 +210,25 @@ def _unpriced(solution: ProgramSolution, i: int) -> float:
     return 4 * _ROUNDING * abs(float(solution.best[i]))
 
 
+def _positive(process: MOMDP, policy: Float[np.ndarray, "S A"]) -> Evaluation:
+    """The size of what a policy's returns are made of, which may cancel on the way: all rewards count as positive."""
+    return evaluate(dataclasses.replace(process, rewards=np.abs(process.rewards)), policy)
+
+
 def _width(
-    process: MOMDP, i: int, rows: tuple[Row, ...], prices: tuple[Fraction, ...], dual: LevelSolution
+    process: MOMDP, i: int, rows: tuple[Row, ...], prices: tuple[Fraction, ...], sizes: list[Evaluation]
 ) -> Float[np.ndarray, " S"]:
-    """How far from the best an action may seem to be because prices are rounded: a share of what was added up, which
-    may cancel on the way, so that all rewards count as positive."""
-    if not any(prices):
+    """How far from the best an action may seem to be because prices are rounded: a share of what is added up, by the
+    policy or by what is best at the prices; none without prices."""
+    if not sizes:
         return np.zeros(process.num_states)
-    positive = dataclasses.replace(process, rewards=np.abs(process.rewards))
-    q = np.max(evaluate(positive, np.eye(process.num_actions)[dual.policy]).q, axis=2)
+    q = np.max([np.max(one.q, axis=2) for one in sizes], axis=0)
     bought = (float(abs(price)) * q[row.objective] for price, row in zip(prices, rows, strict=True))
     return _PRICED * (q[i] + sum(bought))
+
+
+def _most(sizes: list[Evaluation]) -> Float[np.ndarray, " M"]:
+    return np.max([one.returns for one in sizes], axis=0)
 
 
 def _added_up(
@@ -229,7 +238,7 @@ def _added_up(
     rows: tuple[Row, ...],
     prices: tuple[Fraction, ...],
 ) -> float:
-    """The size of what the bound of objective i is made of: rewards of the policy, and of the optimum at the prices."""
+    """The size of what the bound of objective i is made of; `sizes` are those of what the policies return."""
     priced = zip(prices, rows, strict=True)
     bought = (float(abs(p)) * (sizes[row.objective] + abs(float(row.threshold))) for p, row in priced)
     return float(sizes[i] + abs(solution.best[i]) + sum(bought))

@@ -46,6 +46,8 @@ class Column(NamedTuple):
 
     policy: Int[Arr, " S"]
     returns: tuple[Fraction, ...]
+    errors: tuple[float, ...] = ()
+    """Bounds on the errors of the returns; none where they were found in ordinary arithmetic."""
 
 
 class _Master(NamedTuple):
@@ -85,7 +87,8 @@ def column_of(process: MOMDP, policy: Int[np.ndarray, " S"], way: Way) -> Column
     rows = rows_of(process, policy)
     system = chain_system(process, rows, float(process.gamma[0]), way)
     values = [refine(system, exact_rewards(process, j, rows), None).values for j in range(process.num_objectives)]
-    return Column(policy, tuple(expected(process, one.value) for one in values))
+    errors = tuple(float(process.initial @ one.error) for one in values)
+    return Column(policy, tuple(expected(process, one.value) for one in values), errors)
 
 
 def expected(process: MOMDP, value: Doubled) -> Fraction:
@@ -247,8 +250,21 @@ def _master(i: int, rows: tuple[Row, ...], pool: Sequence[Column], before: _Mast
     found = rational.maximize(costs, table, right, () if before is None else before.basis)
     if found is None:
         raise ArithmeticError("No mixture of the policies found so far satisfies the constraints they came from.")
-    prices = tuple(-dual for dual in found.duals[1:])
+    prices = _above_noise(tuple(-dual for dual in found.duals[1:]), i, rows, pool)
     return _Master(tuple(found.weights[len(loose) :]), prices, found.value, found.basis)
+
+
+def _above_noise(prices: Prices, i: int, rows: tuple[Row, ...], pool: Sequence[Column]) -> Prices:
+    """Prices, and 0 for those that make no larger difference to any policy than its returns may be wrong by: policies
+    that tie with each other would have such prices, and a row that has one leaves less to the next objective."""
+    known = [column.errors[i] for column in pool if column.errors and np.isfinite(column.errors[i])]
+    noise = 4 * Fraction(max(known, default=0.0))
+
+    def real(price: Fraction, row: Row) -> Fraction:
+        each = [row.threshold, *(column.returns[row.objective] for column in pool)]
+        return price if abs(price) * (max(each) - min(each)) > noise else Fraction(0)
+
+    return tuple(real(price, row) if price else price for price, row in zip(prices, rows, strict=True))
 
 
 def occupancies(process: MOMDP, columns: tuple[Column, ...], weights: tuple[Fraction, ...]) -> Float[np.ndarray, "S A"]:

@@ -218,9 +218,8 @@ def _level(process: MOMDP, i: int, face: Face, start: Int[np.ndarray, " S"], clo
 
 def _at_limit(process: MOMDP, level: Mixture, limit: float) -> Mixture:
     """A best return that differs from the limit by no more than its error is the limit: it can be satisfied."""
-    if limit == np.inf or abs(level.best - Fraction(limit)) > Fraction(
-        float(process.initial @ level.dual.values.error)
-    ):
+    error = float(process.initial @ level.dual.values.error)
+    if limit == np.inf or not abs(level.best - Fraction(limit)) <= error:
         return level
     return level._replace(best=Fraction(limit))
 
@@ -239,7 +238,7 @@ def _narrow(process: MOMDP, i: int, face: Face, level: Mixture, epsilon: float, 
         inside = columns.visited(process, column.policy)
         policy = np.where(inside, column.policy, dual.policy)
         allowed[np.flatnonzero(inside), policy[inside]] = True
-        pool.append(Column(policy, column.returns))
+        pool.append(column._replace(policy=policy))
     priced = zip(face.rows, level.prices, strict=True)
     rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in priced)
     return Face(allowed, rows, tuple(pool))
