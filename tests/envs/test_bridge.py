@@ -302,7 +302,7 @@ def test_a_state_may_be_changed_inside_a_tuple():
             return super().reset(**settings)
 
         def step(self, action):
-            self.box[0][0] += 1
+            self.box[0][0] = min(5, self.box[0][0] + 1)
             self.cell = int(self.box[0][0]) - 1
             return super().step(1)
 
