@@ -26,10 +26,10 @@ ENVS = {
 HEAD = """# Environments of Gymnasium, solved
 
 `lexrl solve gym:NAME` turns an environment of Gymnasium or MO-Gymnasium with discrete actions and integer observations
-into a finite MOMDP and solves it: from its transition table where it has one, else by visiting every state and trying
-every action with every answer its random generator can give. Each action is tried twice, and 20,000 steps of ordinary
-episodes must show nothing else; what is not Markov in its observations is refused. In Python:
-`lexrl.momdp_from_env("NAME", gamma)`.
+into a finite MOMDP and solves it: from its transition table where it has one and its reward is the only signal, else by
+visiting every state and trying every action, twice, with every answer its random generator can give. 20,000 steps of
+ordinary episodes must show nothing else: a table that they contradict does not count, and what is not Markov in its
+observations is refused. In Python: `lexrl.momdp_from_env("NAME", gamma)`.
 
 This page was written by `python docs/make_solved_table.py`. Rewards are all maximized; `reward_1 > reward_2` means that
 the first is the more important one. Orders with the same optimum share a row; `reward_1 > …` stands for all orders that

@@ -427,4 +427,5 @@ def _initial(initial: Any, terminal: Bool[np.ndarray, " S"]) -> Float[np.ndarray
         )
     if (given[terminal] > 0).any():
         raise InputError("The initial distribution starts in a terminal state; every task has at least one step.")
-    return given
+    # As rows of transitions: but for a few roundings, which stay as they are.
+    return given if abs(given.sum() - 1) <= np.finfo(float).eps * len(given) else given / given.sum()

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 import lexrl
 from lexrl.envs.bridge import model_of
@@ -107,6 +108,80 @@ class Corridor(gymnasium.Env):
         return self.cell, float(self.cell + bonus), self.cell == 2, False, {"cost": float(slips)}
 
 
+class Windy(FrozenLakeEnv):
+    """Inherits a table, and does something else: from the first cell every move leads down."""
+
+    def step(self, action):
+        return super().step(1 if self.s == 0 else action)
+
+
+def test_a_table_that_says_something_else_does_not_count():
+    momdp = lexrl.momdp_from_env(Windy, 0.9, desc=["SF", "FG"], is_slippery=False)
+    dense = momdp.transitions.toarray().reshape(-1, 4, momdp.num_states)
+    first = int(np.argmax(momdp.initial))
+    assert (np.argmax(dense[first], axis=1) == np.argmax(dense[first, 1])).all()
+    costly = lexrl.momdp_from_env(
+        "FrozenLake-v1", 0.9, signals=lambda obs, action, reward, info: {"reward": reward, "cost": obs == 1},
+        desc=["SF", "FG"], is_slippery=False,
+    )  # fmt: skip
+    np.testing.assert_allclose(lexrl.solve(costly, "max cost > max reward").returns[0], 10.0)
+
+
+class Listed(gymnasium.Env):
+    """Two cells and a table, of which a part may be wrong."""
+
+    observation_space = spaces.Discrete(3)
+    action_space = spaces.Discrete(2)
+    initial_state_distrib = (1.0, 0.0, 0.0)
+
+    def __init__(self, table):
+        self.P = table
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = 0
+        return self.cell, {}
+
+    def step(self, action):
+        self.cell += action
+        return self.cell, float(action), self.cell == 2, False, {}
+
+
+RIGHT = {s: {a: [(1.0, min(s + a, 2), float(a), s + a > 1)] for a in range(2)} for s in range(3)}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.ones((3, 2, 3)),
+        {s: {0: RIGHT[s][0]} for s in range(3)},
+        {s: {a: [(1.0, 7, 1.0, False)] for a in range(2)} for s in range(3)},
+        {s: {a: [(1.0, s + a, np.nan, False)] for a in range(2)} for s in range(3)},
+    ],
+    ids=["array", "an action missing", "no such state", "no number"],
+)
+def test_a_table_that_cannot_be_right_does_not_count(table):
+    found = lexrl.momdp_from_env(lambda: Listed(table), 0.5)
+    assert found.num_states == 3  # explored: the third cell is never shown
+    assert lexrl.solve(found).returns[0] == 1.5
+    assert lexrl.momdp_from_env(lambda: Listed(RIGHT), 0.5).num_states == 4
+    half = {s: {a: [(0.5, *RIGHT[s][a][0][1:])] for a in range(2)} for s in range(3)}
+    with pytest.raises(lexrl.InputError, match=r"state 0, action 0 sum to 0\.5"):
+        lexrl.momdp_from_env(lambda: Listed(half), 0.5)
+
+
+def test_other_rules_than_blackjack():
+    twice = gymnasium.wrappers.TransformReward(gymnasium.make("Blackjack-v1"), lambda reward: 2 * reward)
+    with pytest.raises(lexrl.InputError, match="hides the dealer's second card"):
+        lexrl.momdp_from_env(twice)
+
+
+def test_time_limits_play_no_part():
+    lake = gymnasium.make("FrozenLake-v1", desc=["SF", "FG"], is_slippery=False, max_episode_steps=3)
+    twice = gymnasium.wrappers.TransformReward(lake, lambda reward: 2 * reward)
+    assert lexrl.solve(lexrl.momdp_from_env(twice, 0.5)).returns[0] == pytest.approx(1.0)
+
+
 def test_every_draw_is_followed():
     momdp = lexrl.momdp_from_env(Corridor, 0.9)
     assert momdp.signals == ("reward", "cost")
@@ -188,6 +263,76 @@ def test_what_cannot_be_followed_is_refused():
         lexrl.momdp_from_env("Pendulum-v1")
     with pytest.raises(lexrl.InputError, match="more than 5 states"):
         lexrl.momdp_from_env("deep-sea-treasure-v0", max_states=5)
+
+
+class Shown(Line):
+    """A line whose cell is shown in some other way."""
+
+    def __init__(self, show, space):
+        super().__init__(lambda env, action: float(action))
+        self.show, self.observation_space = show, space
+
+    def reset(self, **settings):
+        return self.show(super().reset(**settings)[0]), {}
+
+    def step(self, action):
+        obs, *rest = super().step(action)
+        return self.show(obs), *rest
+
+
+@pytest.mark.parametrize(
+    ("show", "space", "said"),
+    [
+        (lambda cell: {"x": np.array([cell / 2])}, spaces.Dict(x=spaces.Box(0, 3, (1,))), r"shows \[0.5\], which"),
+        (lambda cell: (np.array([cell / 2]), 0), spaces.Tuple((spaces.Box(0, 3, (1,)), spaces.Discrete(1))), "0.5"),
+        (lambda cell: [cell / 2], spaces.Box(0, 3, (1,)), r"shows \[0.5\], which"),
+        (lambda cell: "abcdef"[cell], spaces.Text(1), "shows .'a'., which are not integers"),
+    ],
+    ids=["dict", "tuple", "list", "text"],
+)
+def test_observations_that_are_no_integers_are_refused(show, space, said):
+    with pytest.raises(lexrl.InputError, match=said):
+        lexrl.momdp_from_env(lambda: Shown(show, space))
+
+
+def test_a_state_may_be_changed_inside_a_tuple():
+    class Boxed(Line):
+        def reset(self, **settings):
+            self.box = (np.zeros(1, int),)
+            return super().reset(**settings)
+
+        def step(self, action):
+            self.box[0][0] = min(5, self.box[0][0] + 1)
+            self.cell = int(self.box[0][0]) - 1
+            return super().step(1)
+
+    assert lexrl.momdp_from_env(lambda: Boxed(lambda env, action: 1.0)).num_states == 6
+
+
+def test_draws_of_many_values(monkeypatch):
+    monkeypatch.setattr("lexrl.envs.exploration._MOST_RUNS", 500)  # 200,000 take their time
+    with pytest.raises(lexrl.InputError, match="Line draws so many random numbers in one step or reset"):
+        lexrl.momdp_from_env(lambda: Line(lambda env, action: sum(env.np_random.integers(10) for _ in range(9))))
+    assert sorted(one.result for one in outcomes(lambda rng: rng.integers(1, 3, endpoint=True))) == [1, 2, 3]
+    for draw, said in (
+        (lambda rng: rng.integers(2**31), "one of 2,147,483,648 values"),
+        (lambda rng: rng.integers(0), "one of 0 values"),
+        (lambda rng: rng.choice(10**9), "one of 1,000,000,000 values"),
+        (lambda rng: rng.random(dtype=np.float32), "of type float32; only float64"),
+    ):
+        with pytest.raises(lexrl.InputError, match=said):
+            outcomes(draw)
+
+
+def test_what_has_no_model_is_refused():
+    with pytest.raises(lexrl.InputError, match="cart-safe has no finite model that could be solved"):
+        lexrl.momdp_from_env("cart-safe")
+    with pytest.raises(lexrl.InputError, match="CartSafe has no finite model"):
+        lexrl.momdp_from_env(lexrl.CartSafe())
+    with pytest.raises(lexrl.InputError, match="The most states are 'many'"):
+        lexrl.momdp_from_env("deep-sea-treasure-v0", max_states="many")
+    with pytest.raises(lexrl.InputError, match=r"Line pays \[None\] in a step, which are not numbers"):
+        lexrl.momdp_from_env(lambda: Line(lambda env, action: None))
 
 
 def test_scripts():

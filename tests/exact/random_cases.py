@@ -148,6 +148,12 @@ def judge_limits(rng):
     # What cancels to 0 leaves the last of 30 digits.
     right = (np.abs(found.best - truth) <= 1e-12 * np.abs(truth) + 1e-20 * size).all() and not found.faults
     kept = (found.returns >= np.array([float(threshold), truth[1]]) - 1e-9 * size).all()
+    if slack or limit < best:  # else the optimum is kept, without a price
+        little = Fraction(1, 2**79) * max(abs(threshold), *(abs(one) for one, _ in points))
+        brought = (best_mixture(points, threshold - little) - best_mixture(points, threshold)) / little
+        right &= np.allclose(
+            found.shadow_prices[1, 0], float(brought), rtol=1e-9, atol=1e-20 * size[1] / max(size[0], 1e-300)
+        )
     near = abs(found.shortfalls[0] - max(0.0, limit - float(best))) <= 1e-12 * max(abs(limit), abs(float(best)))
     return Verdict(bool(right and kept and near), False, "limits")
 

@@ -105,7 +105,7 @@ def lexicographic_truth(world, tolerances):
 def returns_of_all(world):
     """`J` of every deterministic policy, one gamma for all."""
     arrays = exact_arrays(world)
-    first = [Fraction(float(p)) for p in world.initial]
+    first = unit([Fraction(float(p)) for p in world.initial])
     found = []
     for policy in policies_within(world.action_mask):
         each = [values_of(world, arrays, i, policy) for i in range(world.num_objectives)]

@@ -117,6 +117,14 @@ def test_a_curve_without_conflict_is_a_point():
     assert [p.slack for p in critical_slack(one_state((1, 1)), "max signal_1 > max signal_2", [0.0, 1.0])] == [0.0, 1.0]
 
 
+def test_curves_that_take_long():
+    world, told = MOMDP.random(0, 10, 3, 2), []
+    curve = critical_slack(world, order_of(world), progress=told.append)
+    assert told[-1].iteration == len(curve)
+    with pytest.raises(InputError, match=r"curve was not finished within .* s; 2 corners were found"):
+        critical_slack(world, order_of(world), time_limit=1e-9)
+
+
 def test_bad_curves():
     world = MOMDP.random(0, 4, 2, 2)
     with pytest.raises(InputError, match="one objective"):

@@ -143,11 +143,22 @@ def test_the_certificate_bounds_the_error_of_a_solution_stopped_early(seed):
     np.testing.assert_allclose(early.returns, evaluate(world, early.policy).returns, atol=1e-12)
 
 
+def test_what_is_not_known_without_a_discount_is_said():
+    """No bound adds up without one."""
+    early = solve(staircase(1, 2), "max signal_1 > max signal_2", time_limit=1e-9)
+    text = str(early.certificate)
+    assert "inf" not in text
+    assert "signal_1: how near values are to the truth is not known" in text
+    assert "signal_1 may be below its optimum; signal_2 come from the same policy" in text
+
+
 def test_progress_is_told():
     told = []
     solve(MOMDP.random(0, 10, 3, 2), "max signal_1 > max signal_2", progress=told.append)
     assert {one.objective for one in told} == {"signal_1", "signal_2"}
     assert told[-1].bound == 0
+    assert np.isinf(told[0].bound)
+    assert "inf" not in str(told[0])
     assert "signal_2: iteration" in str(told[-1])
     with pytest.raises(InputError, match=r"time limit is 0\.0; it must be"):
         solve(MOMDP.random(0, 10, 3, 1), time_limit=0.0)

@@ -1,5 +1,8 @@
 """Limits: an objective that counts only up to what is enough."""
 
+import dataclasses
+from itertools import permutations
+
 import numpy as np
 import pytest
 from brute_force import grid
@@ -30,6 +33,58 @@ def test_by_hand():
     np.testing.assert_allclose(found.thresholds, [-14.0, 15.0])
     assert found.shortfalls.tolist() == [0.0, 0.0]
     assert certify_program(WORLD, found).faults == ()
+
+
+@pytest.mark.parametrize("solver", [solve_slack, solve_average])
+def test_a_price_says_what_more_slack_would_bring(solver):
+    """Where the limit is just what a policy returns, less slack would cost more than more slack brings."""
+    unit = 2 if solver is solve_slack else 1
+    for order in permutations([(0, 0), (4, 6), (10, 9)]):
+        world = one_state(*order)
+        found = solver(world, f"cost <= {4 * unit} > max reward")
+        np.testing.assert_allclose(found.shadow_prices, [[0, 0], [0.5, 0]])
+        assert certify_program(world, found).faults == ()
+        for price in (1.0, 1.5):
+            wrong = dataclasses.replace(found, shadow_prices=np.array([[0, 0], [price, 0]]))
+            (fault,) = certify_program(world, wrong).faults
+            assert fault == f"reward: more slack on cost brings less than its shadow price {price:g}."
+    alone = one_state((0, 0), (4, 6))
+    found = solver(alone, f"cost <= {4 * unit} > max reward")
+    np.testing.assert_allclose(found.returns, [-4 * unit, 6 * unit])
+    assert not found.shadow_prices.any()
+    wrong = dataclasses.replace(found, shadow_prices=np.array([[0, 0], [1e-3, 0]]))
+    assert "more slack on cost brings less" in certify_program(alone, wrong).faults[0]
+
+
+@pytest.mark.parametrize("share", [1 / 3, 0.3333333])
+def test_initial_probabilities_sum_to_1(share):
+    """Thirds do not, as doubles; a return of 2 from everywhere is 2."""
+    moves = np.repeat(np.eye(3)[:, None], 2, axis=1)
+    world = MOMDP.from_arrays(moves, np.ones((1, 3, 2)), 0.5, initial=np.full(3, share))
+    found = solve_slack(world, "signal_1 >= 2")
+    assert found.best.tolist() == [2.0]
+    assert found.shortfalls.tolist() == [0.0]
+    assert "its limit can be satisfied" in str(found)
+    assert solve(world).returns == pytest.approx(2.0, rel=1e-15)
+
+
+@pytest.mark.parametrize("solver", [solve_slack, solve_average])
+def test_an_optimum_that_is_its_limit_has_no_price(solver):
+    world = one_state((0, 0), (0.1, 6), gamma=0.9)
+    found = solver(world, "cost <= 0 > max reward")
+    assert not found.shadow_prices.any()
+    assert certify_program(world, found).faults == ()
+    wrong = dataclasses.replace(found, shadow_prices=np.array([[0, 0], [100.0, 0]]))
+    assert "cost has the shadow price 100, which it cannot have" in certify_program(world, wrong).faults[0]
+
+
+def test_slack_that_is_just_what_another_policy_needs():
+    """As doubles, 0.1 / (1 - 0.9) is not 1: whether the other policy is within the slack is a matter of roundings,
+    and so is the price, but not that the solution is right."""
+    for gamma in (0.9, 0.7, 0.6, 0.3):
+        world = one_state((0, 0), (1 - gamma, 6), (3 * (1 - gamma), 9), gamma=gamma)
+        for order in ("min cost ±1 > max reward", "cost <= 1 > max reward", "cost <= 0 ±1 > max reward"):
+            assert certify_program(world, solve_slack(world, order)).faults == ()
 
 
 def test_a_limit_that_does_not_bind():

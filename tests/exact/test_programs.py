@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexrl.errors import InputError
-from lexrl.exact import average_returns, evaluate, solve, solve_average, solve_slack
+from lexrl.exact import average_returns, certify_program, evaluate, solve, solve_average, solve_slack
 from lexrl.momdp import MOMDP
 
 SEEDS = st.integers(0, 10**6)
@@ -227,3 +227,16 @@ def test_limit_averages_of_many_states():
     paid = np.stack([np.tile([1.0, 1 + 1e-10], (15, 1)), np.tile([1.0, 0.0], (15, 1))])
     (fault,) = solve_average(MOMDP.from_arrays(stay, paid, 0.9), "max signal_1 > max signal_2").faults
     assert fault.startswith("signal_1: 15 actions cost so little")
+
+
+def test_ties_have_no_price():
+    """Two policies return 128, one of them 1e-30 more by computation; with a price for that, the first objective would
+    be held to its threshold, and the third could not have what it can."""
+    moves = [[[1.0, 0.0], [0.33003136, 0.66996864]], [[0.64404325, 0.35595675], [0.04562619, 0.95437381]]]
+    first, second = [[-0.125, 0.125], [-0.125, 0.125]], [[64.0, 64.0], [64.0, 0.0]]
+    world = MOMDP.from_arrays(moves, [first, second, first], 0.5)
+    found = solve_slack(world, "signal_1 >= 0 ±0.0625 > max signal_2 > max signal_3")
+    truth = evaluate(world, [[0, 1], [1, 0]]).returns
+    np.testing.assert_allclose(found.best, [0.25, 128.0, truth[2]])
+    np.testing.assert_array_equal(found.shadow_prices[1], 0)
+    assert certify_program(world, found).faults == ()

@@ -4,6 +4,7 @@ import dataclasses
 import pathlib
 import shlex
 import time
+from collections.abc import Callable
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,12 +17,12 @@ from lexrl.cli import arguments
 from lexrl.cli.arguments import Number, parse
 from lexrl.cli.arguments import Order as OrderText
 from lexrl.cli.console import console, error_console, print_json
-from lexrl.envs.bridge import as_gym, model_of, momdp_of
+from lexrl.envs.bridge import as_gym, model_of, momdp_of, no_model
 from lexrl.envs.factory import resolve, settings_of
 from lexrl.envs.grid_nav import GridNav
 from lexrl.envs.gym import GymEnv
 from lexrl.errors import InputError
-from lexrl.exact import ProgramSolution, SlackPoint, Solution
+from lexrl.exact import ProgramSolution, Progress, SlackPoint, Solution
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
 from lexrl.runs.optimum import draw_map
@@ -87,18 +88,21 @@ def main(argv: list[str]) -> None:
 
 
 def _solve(name: str, args: Any, command: str) -> None:
-    finite = find_model(name, settings_of(args.env), args.gamma)
+    with error_console.status("Finding out what the environment does ..."):
+        finite = find_model(name, settings_of(args.env), args.gamma)
     order = as_order(args.order or None, finite.process.signals)
     tolerance = args.tolerance or ("policy" if order.limited else "action")
     solver = exact.solve_slack if tolerance == "policy" else exact.solve
     start = time.monotonic()
     with error_console.status("Solving ...") as status:
-        solution = solver(
-            finite.process, order, time_limit=args.time_limit, progress=lambda done: status.update(str(done))
-        )
-        status.update("Looking for what slack would buy ...")
-        late = args.time_limit is not None and time.monotonic() - start >= args.time_limit
-        solved = Solved(finite, solution, tolerance, () if late else _curve(finite.process, order))
+
+        def show(done: Progress) -> None:
+            status.update(str(done))
+
+        solution = solver(finite.process, order, time_limit=args.time_limit, progress=show)
+        left = None if args.time_limit is None else args.time_limit - (time.monotonic() - start)
+        curve = () if left is not None and left <= 0 else _curve(finite.process, order, left, show)
+    solved = Solved(finite, solution, tolerance, curve)
     folder = store.new_folder(args.out)
     with locks.hold(folder):
         _write(folder, solved, args.gamma, command)
@@ -127,10 +131,7 @@ def find_model(name: str, settings: dict[str, Any], gamma: Any) -> Finite:
     if isinstance(env, GymEnv):
         model = model_of(env)
         return Finite(name, env, momdp_of(env, model, gamma), model.observations)
-    raise InputError(
-        f"{name} has no finite model that could be solved; grid-nav and random-momdp have one, and so do environments "
-        "of Gymnasium with discrete actions and observations, as in gym:FrozenLake-v1."
-    )
+    raise no_model(name)
 
 
 def _show(solved: Solved) -> None:
@@ -152,14 +153,16 @@ def _returns_table(solution: Solution | ProgramSolution) -> Table:
     return table
 
 
-def _curve(process: MOMDP, order: Order) -> tuple[SlackPoint, ...]:
+def _curve(
+    process: MOMDP, order: Order, time_limit: float | None, show: Callable[[Progress], None]
+) -> tuple[SlackPoint, ...]:
     """The critical-slack curve of the first two objectives; empty where there is only one, or discounts differ, or
-    there are many states, or slack would buy more without end."""
+    there are many states, or time runs out, or slack would buy more without end."""
     discounts = set(process.ordered(order).gamma)
     if len(order.objectives) < 2 or len(discounts) > 1 or process.num_states > MOST_STATES:
         return ()
     try:
-        return exact.critical_slack(process, order)
+        return exact.critical_slack(process, order, time_limit=time_limit, progress=show)
     except InputError as error:
         error_console.print(f"There is no critical-slack curve. {error}", markup=False, soft_wrap=True)
         return ()

@@ -1,22 +1,22 @@
 """From Gymnasium to the exact solvers: a finite MOMDP from any environment that has one.
 
-The transition table where the environment has one (`P`, as in Gymnasium's toy text), else a complete exploration.
+The transition table where the environment has one (`P`, as in Gymnasium's toy text) and does what it says, else a
+complete exploration.
 """
 
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-import scipy.sparse as sp
 from gymnasium.envs.toy_text.blackjack import BlackjackEnv
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from lexrl.envs.blackjack import blackjack
-from lexrl.envs.exploration import Model, explore
+from lexrl.envs.exploration import Model, explore, tabulated
 from lexrl.envs.factory import as_env
 from lexrl.envs.gym import GymEnv, UnlimitedEpisodes
-from lexrl.envs.signals import Event, SignalFunction
+from lexrl.envs.signals import SignalFunction
+from lexrl.errors import InputError
 from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.types import HasModel
 
@@ -41,9 +41,10 @@ def momdp_from_env(
 ) -> MOMDP:
     """The finite MOMDP of a Gymnasium or MO-Gymnasium environment with discrete actions and integer observations.
 
-    From its transition table where it has one. Otherwise every state is visited and every action tried, with all that
-    `np_random` can answer; that what follows depends on the observation and the action alone is checked on the way. The
-    last state is where episodes end. Time limits play no part.
+    From its transition table where it has one, ordinary episodes show nothing else, and the reward is its only signal.
+    Otherwise every state is visited and every action tried, with all that `np_random` can answer; that what follows
+    depends on the observation and the action alone is checked on the way. The last state is where episodes end. Time
+    limits play no part.
 
     Args:
         env: an id as in `"FrozenLake-v1"` or `"deep-sea-treasure-v0"`, an environment, a class or function that makes
@@ -57,7 +58,17 @@ def momdp_from_env(
     found: Any = as_gym(env, signals, settings) if named else env
     if isinstance(found, HasModel):
         return found.momdp(tuple(gamma) if isinstance(gamma, Sequence) else gamma)
+    if not isinstance(found, GymEnv):
+        raise no_model(env if isinstance(env, str) else type(found).__name__)
     return momdp_of(found, model_of(found, max_states), gamma)
+
+
+def no_model(name: str) -> InputError:
+    """What to say of an environment that is neither one of Gymnasium's nor has a model of its own."""
+    return InputError(
+        f"{name} has no finite model that could be solved; grid-nav and random-momdp have one, and so do environments "
+        "of Gymnasium with discrete actions and observations, as in gym:FrozenLake-v1."
+    )
 
 
 def momdp_of(env: GymEnv, model: Model, gamma: Any) -> MOMDP:
@@ -70,20 +81,29 @@ def momdp_of(env: GymEnv, model: Model, gamma: Any) -> MOMDP:
 
 def model_of(env: GymEnv, max_states: int = MAX_STATES) -> Model:
     """The transitions of an environment, with the observation of each state."""
+    if not isinstance(max_states, int) or max_states < 1:
+        raise InputError(f"The most states are {max_states!r}; give a whole number from 1 on.")
     made = env.make()
-    inner = made.unwrapped
+    inner, plain = made.unwrapped, _plain(made) and not env.interface.signals.in_info
     try:
-        if isinstance(inner, HasTable) and _plain(made):
-            return _from_table(env, inner)
-        if isinstance(inner, BlackjackEnv) and env.interface.signals.names == ("reward",):
-            return blackjack(sab=bool(inner.sab), natural=bool(inner.natural))
+        if plain and isinstance(inner, HasTable):
+            model = tabulated(env, inner, inner.P, inner.initial_state_distrib)
+            if model is not None:
+                return model
+        if isinstance(inner, BlackjackEnv):
+            if plain and type(inner) is BlackjackEnv:
+                return blackjack(sab=bool(inner.sab), natural=bool(inner.natural))
+            raise InputError(
+                f"{env.name} is not Markov in what it shows: it hides the dealer's second card. There is a model of "
+                "Blackjack as Gymnasium has it, with its reward as the only signal, and no wrapper."
+            )
     finally:
         made.close()
     return explore(env, max_states)
 
 
 def _plain(env: Any) -> bool:
-    """Has the environment no wrapper that could change what its table says?"""
+    """Has the environment no wrapper that could change what it does?"""
     while isinstance(env, OrderEnforcing | PassiveEnvChecker | TimeLimit):
         env = env.env
     return env is env.unwrapped
@@ -97,28 +117,3 @@ def as_gym(env: Any, signals: SignalFunction | None, settings: dict[str, Any]) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnlimitedEpisodes)
         return as_env(env, **given)
-
-
-def _from_table(env: GymEnv, inner: HasTable) -> Model:
-    """Transitions that terminate lead to the state where episodes end."""
-    n, num_actions = len(inner.P), len(inner.P[0])
-    rows, columns, weights, signals = [], [], [], []
-    for state in range(n):
-        for action in range(num_actions):
-            for probability, successor, reward, terminated in inner.P[state][action]:
-                event = Event(successor, action, reward, {"prob": probability})
-                rows.append(state * num_actions + action)
-                columns.append(n if terminated else successor)
-                weights.append(float(probability))
-                signals.append([float(value) for value in env.interface.signals.read(event)])
-    paid = np.array(signals)
-    keys, where = np.unique(np.array(rows) * (n + 1) + np.array(columns), return_inverse=True)
-    whole = np.bincount(where, weights)
-    # Entries of the same successor are one, with the mean of what they pay.
-    spread = np.where(whole > 0, whole, 1.0)
-    mean = np.stack([np.bincount(where, np.array(weights) * column) / spread for column in paid.T], axis=1)
-    matrix_rows, matrix_columns = keys // (n + 1), keys % (n + 1)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(matrix_rows, minlength=(n + 1) * num_actions))])
-    matrix = sp.csr_array((whole, matrix_columns, indptr), shape=((n + 1) * num_actions, n + 1))
-    initial = np.append(np.asarray(inner.initial_state_distrib, float), 0.0)
-    return Model(matrix, mean, initial, num_actions, tuple((state,) for state in range(n)))

@@ -7,6 +7,8 @@ happens in ordinary episodes with random actions must be among these outcomes.
 
 import copy
 import functools
+import itertools
+import math
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,7 +22,7 @@ from gymnasium.wrappers import TimeLimit
 from lexrl.envs.gym import GymEnv, five_tuple
 from lexrl.envs.randomness import Outcome, Scripted, outcomes, total
 from lexrl.envs.signals import Event
-from lexrl.envs.spaces import digits
+from lexrl.envs.spaces import parts
 from lexrl.errors import InputError
 from lexrl.types import Discrete
 
@@ -50,6 +52,8 @@ _WALKED = 20_000
 """Steps of ordinary episodes that are compared with what was found."""
 _EPISODE = 1_000
 """Steps after which such an episode is given up."""
+_MOST_RUNS = 200_000
+"""Runs of one step, each with other answers to its draws."""
 Snapshot = tuple[dict[str, Any], ...]
 """The attributes of an environment and of each of its wrappers."""
 
@@ -92,9 +96,7 @@ def explore(env: GymEnv, max_states: int) -> Model:
     """The model of an environment that is small enough to be explored."""
     if not isinstance(env.spec.action_space, Discrete):
         raise InputError(f"{env.name} has continuous actions; a finite MOMDP needs discrete ones.")
-    made = env.make()
-    while isinstance(made, TimeLimit):
-        made = made.env
+    made = _unlimited(env.make())
     first, _ = made.reset(seed=0)
     keeper = _Snapshots(made)
     try:
@@ -112,6 +114,41 @@ def explore(env: GymEnv, max_states: int) -> Model:
                 raise fault
     finally:
         made.close()
+
+
+def _unlimited(env: Any) -> Any:
+    """The same environment without time limits, wherever they are among its wrappers."""
+    while isinstance(env, TimeLimit):
+        env = env.env
+    for layer in _layers(env):
+        while layer is not env.unwrapped and isinstance(layer.env, TimeLimit):
+            layer.env = layer.env.env
+    return env
+
+
+def tabulated(env: GymEnv, inner: Any, table: Any, initial: Any) -> Model | None:
+    """The model that a transition table of Gymnasium's form tells; None where it has another form, or where ordinary
+    episodes show something else, as after a subclass has changed what a step does."""
+    try:
+        explorer = _Explorer(env, inner, len(table), _Snapshots(inner))
+        explorer.place = {(state,): state for state in range(len(table))}
+        explorer.found = [
+            [_listed(env, action, table[state][action]) for action in explorer.actions] for state in range(len(table))
+        ]
+        explorer.walk([_Result((state,), ()) for state in np.flatnonzero(initial).tolist()])
+        return explorer.model(dict(enumerate(np.asarray(initial, float).tolist())))
+    except (InputError, KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
+def _listed(env: GymEnv, action: int, entries: Any) -> list[Outcome]:
+    """The outcomes of one action in one state of a table."""
+    found = []
+    for probability, successor, reward, terminated in entries:
+        read = env.interface.signals.read(Event(successor, action, reward, {}))
+        result = _Result(None if terminated else (int(successor),), tuple(map(_decimal, read)))
+        found += [Outcome(float(probability), result)] if probability > 0 else []
+    return found
 
 
 class _Explorer:
@@ -144,8 +181,8 @@ class _Explorer:
             self._check_known()
         for state in set(range(len(self.found))) - self.checked:
             self._check(state, self.snapshots[state])
-        self._walk([one.result for one, _ in first])
-        return self._model(initial)
+        self.walk([one.result for one, _ in first])
+        return self.model(initial)
 
     def _arrive(self, each: list[tuple[Outcome, Snapshot]]) -> list[int]:
         """New states; known ones are to be looked at once more, from where they were reached now."""
@@ -191,7 +228,7 @@ class _Explorer:
             f"{seen}, action {k} leads to different outcomes at different times."
         )
 
-    def _walk(self, first: list[_Result]) -> None:
+    def walk(self, first: list[_Result]) -> None:
         """Ordinary episodes, some of which repeat actions for long: nothing may happen that was not found."""
         known = [[{one.result for one in each} for each in actions] for actions in self.found]
         rng, steps = np.random.default_rng(0), 0
@@ -212,8 +249,14 @@ class _Explorer:
     def _follow(self, taken: Snapshot, act: Callable[[], _Result]) -> list[tuple[Outcome, Snapshot]]:
         """Every outcome of an act from a snapshot, and a snapshot of each."""
         after: dict[_Result, Snapshot] = {}
+        runs = itertools.count(1)
 
         def run(generator: Scripted) -> _Result:
+            if next(runs) > _MOST_RUNS:
+                raise InputError(
+                    f"{self.env.name} draws so many random numbers in one step or reset that they can be answered in "
+                    f"more than {_MOST_RUNS:,} ways, too many to follow."
+                )
             self.keeper.restore(taken)
             self.made.unwrapped.np_random = generator
             result = act()
@@ -231,26 +274,33 @@ class _Explorer:
     def _step(self, action: int) -> _Result:
         obs, reward, terminated, truncated, info = five_tuple(self.made.step(action))
         if truncated:
-            raise InputError(f"{self.env.name} truncates episodes itself, by a time that it does not show.")
+            raise InputError(
+                f"{self.env.name} truncates episodes itself, by a time that it does not show; leave that to "
+                "gymnasium.wrappers.TimeLimit, or show the time in the observation."
+            )
         read = self.env.interface.signals.read(Event(obs, action, reward, info))
-        signals = tuple(_decimal(value) for value in read)
-        if not np.isfinite(signals).all():
+        try:
+            signals = tuple(map(_decimal, read))
+        except (TypeError, ValueError):
+            raise InputError(f"{self.env.name} pays {list(read)} in a step, which are not numbers.") from None
+        if not all(map(math.isfinite, signals)):
             paid = ", ".join(f"{value:g}" for value in signals)
             raise InputError(f"{self.env.name} pays {paid} in a step; a finite MOMDP needs finite rewards.")
         return _Result(None if terminated else self.observed(obs), signals)
 
     def observed(self, obs: Any) -> Observed:
         """An observation as integers; an error where it has others."""
-        whole = digits(self.made.observation_space, obs)
-        fractional = obs.dtype.kind == "f" if isinstance(obs, np.ndarray | np.generic) else isinstance(obs, float)
-        if fractional and not np.array_equal(whole, np.ravel(obs)):
+        if isinstance(obs, int | np.integer):
+            return (int(obs),)
+        leaves = [np.asarray(leaf) for leaf in parts(self.made.observation_space, obs)]
+        if not all(_whole(leaf) for leaf in leaves):
+            shown = ", ".join(np.array2string(leaf.ravel(), threshold=6) for leaf in leaves)
             raise InputError(
-                f"{self.env.name} shows {np.array2string(np.ravel(obs), threshold=6)}, which are not integers; a "
-                "finite MOMDP needs discrete observations."
+                f"{self.env.name} shows {shown}, which are not integers; a finite MOMDP needs discrete observations."
             )
-        return tuple(whole.tolist())
+        return tuple(value for leaf in leaves for value in leaf.astype(np.int64).ravel().tolist())
 
-    def _model(self, initial: dict[int, float]) -> Model:
+    def model(self, initial: dict[int, float]) -> Model:
         end, num_actions = len(self.place), len(self.actions)
         rows, columns, probabilities, signals = [], [], [], []
         for state, each in enumerate(self.found):
@@ -277,6 +327,13 @@ def _entries(found: list[Outcome], place: dict[Observed, int], end: int) -> list
         whole[successor] = whole.get(successor, 0.0) + one.probability
         paid[successor] = paid.get(successor, 0.0) + one.probability * np.array(one.result.signals)
     return [(successor, weight, paid[successor] / weight) for successor, weight in sorted(whole.items())]
+
+
+def _whole(leaf: np.ndarray) -> bool:
+    """Are these integers, of whatever type?"""
+    if leaf.dtype.kind == "f":
+        return bool((np.abs(leaf) < 2.0**63).all() and (leaf == np.rint(leaf)).all())
+    return leaf.dtype.kind in "iub"
 
 
 def _decimal(value: Any) -> float:
@@ -306,9 +363,16 @@ def _contents(layer: Any) -> dict[str, bytes]:
 
 def _bytes(value: Any) -> bytes:
     """What an attribute holds; nothing where that cannot be said, as of windows and functions."""
-    if isinstance(value, bool | int | float | str | bytes | tuple | np.generic | Scripted | np.random.Generator):
-        return b""  # cannot be changed in place, or is replaced at every step
+    if _fixed(value):
+        return b""
     try:
         return pickle.dumps(value)
     except Exception:  # whatever an environment holds may refuse
         return b""
+
+
+def _fixed(value: Any) -> bool:
+    """Is this something that cannot be changed in place, or is replaced at every step?"""
+    if isinstance(value, tuple):
+        return all(map(_fixed, value))
+    return isinstance(value, bool | int | float | str | bytes | np.generic | Scripted | np.random.Generator | None)

@@ -18,6 +18,8 @@ _GRID = 64
 """Parts of the unit interval that are looked at for a change of the outcome."""
 _MOST_CHANGES = 10_000
 """Of what follows, along the interval of a draw. An environment that never repeats itself would have no end of them."""
+_MOST_ANSWERS = 10_000
+"""Of one draw: each of them is followed."""
 _NOT_REPEATED = (
     "The environment is not Markov in what it shows, or not random by its own np_random: the same random number leads "
     "to different outcomes."
@@ -46,17 +48,22 @@ class Scripted:
     answers: tuple[float, ...]
     place: int = 0
 
-    def random(self, size: Any = None) -> float:
+    def random(self, size: Any = None, dtype: Any = float) -> float:
+        if np.dtype(dtype) != np.float64:
+            raise InputError(f"The environment draws numbers of type {np.dtype(dtype)}; only float64 can be followed.")
         return self._next(None, size)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> float:
         return low + (high - low) * self._next(None, size)
 
-    def integers(self, low: Any, high: Any = None, size: Any = None, **_: Any) -> int:
-        first, last = (0, low) if high is None else (low, high)
-        return int(first) + int(self._next((1.0 / (last - first),) * int(last - first), size))
+    def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False) -> int:
+        first, last = (0, int(low)) if high is None else (int(low), int(high))
+        count = last - first + endpoint
+        _require_few(count)
+        return first + int(self._next((1.0 / count,) * count, size))
 
     def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Any:
+        _require_few(int(a) if np.ndim(a) == 0 else len(a))
         options = np.arange(a) if np.ndim(a) == 0 else np.asarray(a)
         weights = np.full(len(options), 1.0 / len(options)) if p is None else np.asarray(p, float)
         return options[int(self._next(tuple(weights.tolist()), size))]
@@ -75,6 +82,14 @@ class Scripted:
         raise InputError(
             f"The environment draws from np_random.{name}, which cannot be followed; random, uniform, integers and "
             "choice can be."
+        )
+
+
+def _require_few(answers: int) -> None:
+    if not 0 < answers <= _MOST_ANSWERS:
+        raise InputError(
+            f"The environment draws one of {answers:,} values, of which each has to be followed; from 1 to "
+            f"{_MOST_ANSWERS:,} can be."
         )
 
 

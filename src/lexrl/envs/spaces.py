@@ -82,9 +82,9 @@ def convert_actions(space: Any) -> Actions:
 
 def _as_one_integer(space: Any) -> Observations:
     """Every observation becomes one integer, by its digits in mixed radix."""
-    parts = _leaves(space)
-    lows = np.concatenate([low.ravel() for low, _ in parts])
-    sizes = tuple(int(size) for _, each in parts for size in each.ravel())
+    leaves = _leaves(space)
+    lows = np.concatenate([low.ravel() for low, _ in leaves])
+    sizes = tuple(int(size) for _, each in leaves for size in each.ravel())
     count = math.prod(sizes)
     if count > MAX_DISCRETE:
         raise InputError(
@@ -119,10 +119,15 @@ def _leaves(space: Any) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def digits(space: Any, obs: Any) -> np.ndarray:
     """An observation of integers as one row of them."""
+    return np.concatenate([np.asarray(part, np.int64).ravel() for part in parts(space, obs)])
+
+
+def parts(space: Any, obs: Any) -> list[Any]:
+    """What an observation consists of, in the order of its space."""
     if isinstance(space, spaces.Tuple | spaces.Dict):
         each = obs if isinstance(space, spaces.Tuple) else [obs[name] for name in space]
-        return np.concatenate([digits(part, one) for part, one in zip(_parts(space), each, strict=True)])
-    return np.asarray(obs, np.int64).ravel()
+        return [leaf for part, one in zip(_parts(space), each, strict=True) for leaf in parts(part, one)]
+    return [obs]
 
 
 def _parts(space: Any) -> list[Any]:

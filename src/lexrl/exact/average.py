@@ -9,6 +9,7 @@ rational numbers, large ones by HiGHS. As with a discount, an objective without 
 columns whose reduced cost is 0.
 """
 
+import dataclasses
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -40,6 +41,10 @@ _NEXT_TO_NOTHING = 1e-12
 """Share of the rewards below which a column costs nothing at prices that were rounded."""
 
 
+_LITTLE = Fraction(1, 2**80)
+"""Share of the rewards by which thresholds are loosened to see what more slack would bring."""
+
+
 class Frequencies(NamedTuple):
     """The equations of `x` and `y`, as one matrix `[2 S, 2 S A]`; probabilities sum to 1 to the last digit where the
     numbers are rational."""
@@ -66,6 +71,8 @@ class AverageLevel(NamedTuple):
     """Columns whose reduced cost is 0."""
     reduced: Float[Arr, " columns"]
     """What each column costs at the prices; infinite for those that are not allowed."""
+    shadow_prices: list[Any]
+    """What more slack would bring; among the prices, the smallest where rows have several."""
     unsure: int = 0
     """How many columns cost more than the noise of the arithmetic, and less than its guaranteed precision."""
 
@@ -92,7 +99,7 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> Pro
     allowed, rows, levels = columns_of(process), (), []
     for i in range(n):
         level = _level(flow, i, allowed, rows)
-        prices[i, [row.objective for row in rows]] = [float(price) for price in level.prices]
+        prices[i, [row.objective for row in rows]] = [float(price) for price in level.shadow_prices]
         best = np.array(float(level.best))
         epsilon[i] = finite_slack(process, i, slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i])))
         threshold, is_face = threshold_of(Fraction(level.best), float(epsilon[i]), float(limits[i]))
@@ -217,6 +224,16 @@ def best_at(
     return level._replace(support=allowed & (level.reduced <= _NEXT_TO_NOTHING * np.max(np.abs(high))))
 
 
+def least(flow: Frequencies, allowed: Bool[np.ndarray, " columns"], j: int) -> Fraction:
+    """The least that an objective can have with the columns that are allowed; for rational programs."""
+    process = flow.process
+    rest = None if process.rewards_rest is None else -process.rewards_rest
+    negative = dataclasses.replace(
+        process, rewards=-process.rewards, outcome_rewards=-process.outcome_rewards, rewards_rest=rest
+    )
+    return -Fraction(_level(flow._replace(process=negative), j, allowed, ()).best)
+
+
 def _rational_level(
     flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]
 ) -> AverageLevel:
@@ -228,10 +245,9 @@ def _rational_level(
         surplus = [Fraction(-1 if k == other else 0) for other in loose]
         table.append([*(rewards[row.objective][c] for c in columns), *surplus])
     costs = [rewards[i][c] for c in columns]
-    right = [*flow.right, *(row.threshold for row in rows)]
-    found = rational.maximize([*costs, *([Fraction(0)] * len(loose))], table, right)
-    if found is None:
-        raise ArithmeticError("A program over frequencies that has a solution was found to have none.")
+    costs += [Fraction(0)] * len(loose)
+    found = _solved(costs, table, [*flow.right, *(row.threshold for row in rows)])
+    looser = _solved(costs, table, [*flow.right, *_looser(rewards, rows)], found.basis) if loose else found
     reduced = np.full(len(allowed), np.inf)
     for place, column in enumerate(columns):
         used = sum((dual * line[place] for dual, line in zip(found.duals, table, strict=True)), Fraction(0))
@@ -239,8 +255,21 @@ def _rational_level(
     weights = np.zeros(len(allowed))
     weights[columns] = [float(weight) for weight in found.weights[: len(columns)]]
     x, y = weights.reshape(2, process.num_states, process.num_actions)
-    prices = [-dual for dual in found.duals[len(flow.right) :]]
-    return AverageLevel(found.value, found.value, prices, x, y, reduced == 0, reduced)
+    prices, shadow = ([-dual for dual in one.duals[len(flow.right) :]] for one in (found, looser))
+    return AverageLevel(found.value, found.value, prices, x, y, reduced == 0, reduced, shadow)
+
+
+def _solved(costs: list[Fraction], table: Any, right: list[Fraction], start: tuple[int, ...] = ()) -> rational.Optimum:
+    found = rational.maximize(costs, table, right, start)
+    if found is None:
+        raise ArithmeticError("A program over frequencies that has a solution was found to have none.")
+    return found
+
+
+def _looser(rewards: list[list[Fraction]], rows: tuple[Row, ...]) -> list[Fraction]:
+    """Thresholds with a little more slack, so that prices say what more of it would bring."""
+    sizes = (max(map(abs, rewards[row.objective])) for row in rows)
+    return [row.threshold - (0 if row.tight else size * _LITTLE) for row, size in zip(rows, sizes, strict=True)]
 
 
 def _exact_rewards(process: MOMDP, objective: int) -> list[Fraction]:
@@ -300,7 +329,7 @@ def _numerical_level(
     bound += float(answer.ineqlin.marginals @ -thresholds[~tight])
     places = [row.objective for row in rows]
     prices = np.where(np.abs(duals) > _PRECISION, duals, 0.0) * sizes[i] / sizes[places]
-    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support, costs, unsure)
+    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support, costs, list(prices), unsure)
 
 
 def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:

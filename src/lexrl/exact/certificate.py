@@ -50,14 +50,19 @@ class Certificate:
     def sentences(self) -> tuple[str, ...]:
         """The certificate as a person would say it: one sentence for each objective, then what is wrong."""
         each = [
-            f"{name}: {self._given(i)}values are within {self.errors[i]:.1e} of the truth (Bellman residual "
-            f"{self.residuals[i]:.1e}, {self.iterations[i]} iterations); {self._sets(i)}."
+            f"{name}: {self._given(i)}{self._near(i)} (Bellman residual {self.residuals[i]:.1e}, {self.iterations[i]} "
+            f"iterations); {self._sets(i)}."
             for i, name in enumerate(self.objectives)
         ]
         return (*each, *self.faults)
 
     def _given(self, i: int) -> str:
         return f"given the sets that {', '.join(self.objectives[:i])} leave, " if i else ""
+
+    def _near(self, i: int) -> str:
+        if np.isinf(self.errors[i]):
+            return "how near values are to the truth is not known"
+        return f"values are within {self.errors[i]:.1e} of the truth"
 
     def _sets(self, i: int) -> str:
         if np.isinf(self.margins[i]):

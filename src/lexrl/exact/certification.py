@@ -1,18 +1,21 @@
 """Certificates for any given solution: what is claimed is computed again, from the claim and the MOMDP alone."""
 
 import dataclasses
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
+from lexrl.doubled import Doubled
 from lexrl.errors import InputError
 from lexrl.exact import average, chains, columns
-from lexrl.exact.backups import judge
+from lexrl.exact.backups import exact_rewards, judge, single
 from lexrl.exact.certificate import Certificate
 from lexrl.exact.columns import Row
-from lexrl.exact.evaluation import as_policy, evaluate, require_momdp
+from lexrl.exact.evaluation import Evaluation, as_policy, evaluate, require_momdp
 from lexrl.exact.iteration import (
     Level,
     certificate_of,
@@ -24,7 +27,7 @@ from lexrl.exact.iteration import (
     tolerances_of,
 )
 from lexrl.exact.linear import choose
-from lexrl.exact.policy_iteration import LevelSolution, optimize
+from lexrl.exact.policy_iteration import optimize
 from lexrl.exact.programs import ProgramSolution, common_gamma, occupancy, threshold_of
 from lexrl.exact.proper import states
 from lexrl.momdp import MOMDP, as_numbers
@@ -115,8 +118,8 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
     common_gamma(process)
     policy = as_policy(solution.policy, process)
     returns, visits = evaluate(process, policy).returns, occupancy(process, policy)
-    sizes = np.einsum("msa,sa->m", np.abs(process.rewards), visits)
-    faults = _return_faults(process, solution, returns, sizes)
+    own = _positive(process, policy)
+    faults = _return_faults(process, solution, returns, own.returns)
     if not np.allclose(visits, solution.occupancy, rtol=1e-6, atol=_PROGRAM * np.max(visits)):
         faults.append("The occupancy is not that of the policy.")
     allowed, rows, start = process.action_mask, (), first_policy(process)
@@ -124,19 +127,24 @@ def certify_program(momdp: MOMDP, solution: ProgramSolution) -> ProgramSolution:
     for i in range(process.num_objectives):
         prices = tuple(Fraction(float(solution.shadow_prices[i, row.objective])) for row in rows)
         faults += _price_faults(process, solution, i, rows)
+        priced = list(zip(rows, prices, strict=True))
         one = columns.priced(process, i, rows, prices)
         dual = optimize(one, 0, allowed, start, choose(process))
-        bought = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
-        gaps[i] = float(columns.expected(process, dual.values.value) - bought - Fraction(float(solution.best[i])))
-        error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
-        if not abs(gaps[i]) <= error + process.initial @ dual.values.error:
+        bought = sum((price * row.threshold for row, price in priced), Fraction(0))
+        best = columns.expected(process, dual.values.value) - bought
+        gaps[i] = float(best - Fraction(float(solution.best[i])))
+        sizes = [own, _positive(process, np.eye(process.num_actions)[dual.policy])] if any(prices) else []
+        error = _PRICED * _added_up(solution, i, _most(sizes), rows, prices) if sizes else _unpriced(solution, i)
+        noise = float(process.initial @ dual.values.error)
+        if not abs(gaps[i]) <= error + noise:
             faults.append(_gap_fault(process, solution, i, gaps[i]))
-        width = _width(process, i, rows, prices, dual)
+        width = _width(process, i, rows, prices, sizes)
         left = judge(one, 0, dual.values, dual.values, dual.backup, allowed, width, dual.known).reached
-        threshold, is_face = _threshold(solution, i)
+        faults += _high_prices(process, solution, i, priced, partial(_least, process, left, dual.policy))
+        threshold, is_face = _threshold(solution, i, None if any(prices) else best, noise)
         if is_face or i == process.num_objectives - 1:
             allowed = left
-            rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in zip(rows, prices, strict=True))
+            rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in priced)
         else:
             rows = (*rows, Row(i, threshold))
         start = dual.policy
@@ -165,7 +173,11 @@ def _certify_average(process: MOMDP, solution: ProgramSolution) -> ProgramSoluti
         error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
         if not abs(gaps[i]) <= (error if equations.exact else _PROGRAM * np.max(np.abs(process.rewards[i]))):
             faults.append(_gap_fault(process, solution, i, gaps[i]))
-        threshold, is_face = _threshold(solution, i)
+        if equations.exact:
+            priced = list(zip(rows, prices, strict=True))
+            faults += _high_prices(process, solution, i, priced, partial(average.least, equations, level.support))
+        known = equations.exact and not any(prices)
+        threshold, is_face = _threshold(solution, i, Fraction(level.best) if known else None, 0.0)
         if is_face:
             allowed = level.support
             rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in zip(rows, prices, strict=True))
@@ -181,12 +193,16 @@ def _gap_fault(process: MOMDP, solution: ProgramSolution, i: int, gap: float) ->
     )
 
 
-def _threshold(solution: ProgramSolution, i: int) -> tuple[Fraction, bool]:
-    """What objective i leaves to the next ones, and whether that is its optimal face."""
+def _threshold(solution: ProgramSolution, i: int, found: Fraction | None, error: float) -> tuple[Fraction, bool]:
+    """What objective i leaves to the next ones, and whether that is its optimal face; `found` is its best return to
+    more digits than a double has, where that is known."""
     best, limit = float(solution.best[i]), float(solution.limits[i])
     threshold, is_face = threshold_of(Fraction(best), float(solution.slack[i]), limit)
+    if best != limit:
+        return threshold, is_face
     # A best return may exceed its limit by less than a double can tell; that it is priced says that it does.
-    return threshold, is_face and not (best == limit and solution.shadow_prices[i + 1 :, i].any())
+    exceeds = solution.shadow_prices[i + 1 :, i].any() if found is None else found - Fraction(limit) > error
+    return threshold, is_face and not exceeds
 
 
 def _unpriced(solution: ProgramSolution, i: int) -> float:
@@ -194,17 +210,25 @@ def _unpriced(solution: ProgramSolution, i: int) -> float:
     return 4 * _ROUNDING * abs(float(solution.best[i]))
 
 
+def _positive(process: MOMDP, policy: Float[np.ndarray, "S A"]) -> Evaluation:
+    """The size of what a policy's returns are made of, which may cancel on the way: all rewards count as positive."""
+    return evaluate(dataclasses.replace(process, rewards=np.abs(process.rewards)), policy)
+
+
 def _width(
-    process: MOMDP, i: int, rows: tuple[Row, ...], prices: tuple[Fraction, ...], dual: LevelSolution
+    process: MOMDP, i: int, rows: tuple[Row, ...], prices: tuple[Fraction, ...], sizes: list[Evaluation]
 ) -> Float[np.ndarray, " S"]:
-    """How far from the best an action may seem to be because prices are rounded: a share of what was added up, which
-    may cancel on the way, so that all rewards count as positive."""
-    if not any(prices):
+    """How far from the best an action may seem to be because prices are rounded: a share of what is added up, by the
+    policy or by what is best at the prices; none without prices."""
+    if not sizes:
         return np.zeros(process.num_states)
-    positive = dataclasses.replace(process, rewards=np.abs(process.rewards))
-    q = np.max(evaluate(positive, np.eye(process.num_actions)[dual.policy]).q, axis=2)
+    q = np.max([np.max(one.q, axis=2) for one in sizes], axis=0)
     bought = (float(abs(price)) * q[row.objective] for price, row in zip(prices, rows, strict=True))
     return _PRICED * (q[i] + sum(bought))
+
+
+def _most(sizes: list[Evaluation]) -> Float[np.ndarray, " M"]:
+    return np.max([one.returns for one in sizes], axis=0)
 
 
 def _added_up(
@@ -214,7 +238,7 @@ def _added_up(
     rows: tuple[Row, ...],
     prices: tuple[Fraction, ...],
 ) -> float:
-    """The size of what the bound of objective i is made of: rewards of the policy, and of the optimum at the prices."""
+    """The size of what the bound of objective i is made of; `sizes` are those of what the policies return."""
     priced = zip(prices, rows, strict=True)
     bought = (float(abs(p)) * (sizes[row.objective] + abs(float(row.threshold))) for p, row in priced)
     return float(sizes[i] + abs(solution.best[i]) + sum(bought))
@@ -248,6 +272,38 @@ def _price_faults(process: MOMDP, solution: ProgramSolution, i: int, rows: tuple
         "cannot have."
         for j in wrong
     ]
+
+
+def _least(process: MOMDP, left: Bool[np.ndarray, "S A"], start: Int[np.ndarray, " S"], j: int) -> Fraction:
+    """The least that objective j returns under policies within sets of actions."""
+    everywhere = np.arange(process.num_states * process.num_actions)
+    high, low = (part.reshape(process.rewards[j].shape) for part in exact_rewards(process, j, everywhere))
+    cost = single(process, Doubled(-high, -low), float(process.gamma[j]), process.signals[j])
+    return -columns.expected(cost, optimize(cost, 0, left, start, choose(process)).values.value)
+
+
+def _high_prices(
+    process: MOMDP,
+    solution: ProgramSolution,
+    i: int,
+    priced: list[tuple[Row, Fraction]],
+    least: Callable[[int], Fraction],
+) -> list[str]:
+    """A price says what more slack would bring: at it, some policy that uses more slack is as good. `least` is the
+    least that an objective returns under policies that are best at the prices."""
+    return [
+        f"{process.signals[i]}: more slack on {process.signals[row.objective]} brings less than its shadow price "
+        f"{float(price):.9g}."
+        for row, price in priced
+        if price > 0 and not row.tight and least(row.objective) >= row.threshold + _unsure(solution, row.objective)
+    ]
+
+
+def _unsure(solution: ProgramSolution, j: int) -> Fraction:
+    """What a threshold may be off by: nothing where it is a limit, a double's last digit where it is an optimum."""
+    best, limit = solution.best[j], solution.limits[j]
+    is_limit = limit < best or (limit == best and solution.slack[j] == 0)
+    return Fraction(0.0 if is_limit else _unpriced(solution, j))
 
 
 def _policy_faults(process: MOMDP, policy: Float[np.ndarray, "S A"], allowed: Bool[np.ndarray, "S A"]) -> list[str]:

@@ -1,5 +1,6 @@
 """How long a solver may take, and whom it tells how far it is."""
 
+import math
 import numbers
 import time
 from collections.abc import Callable
@@ -15,10 +16,12 @@ class Progress(NamedTuple):
     iteration: int
     seconds: float
     bound: float
-    """The best return of this objective is at most so much above the one found so far."""
+    """The best return of this objective is at most so much above the one found so far; infinite while that is not
+    known."""
 
     def __str__(self) -> str:
-        return f"{self.objective}: iteration {self.iteration}, {self.seconds:.1f} s, at most {self.bound:.2g} to gain"
+        known = "" if math.isinf(self.bound) else f", at most {self.bound:.2g} to gain"
+        return f"{self.objective}: iteration {self.iteration}, {self.seconds:.1f} s{known}"
 
 
 class Clock:

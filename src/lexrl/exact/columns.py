@@ -46,6 +46,8 @@ class Column(NamedTuple):
 
     policy: Int[Arr, " S"]
     returns: tuple[Fraction, ...]
+    errors: tuple[float, ...] = ()
+    """Bounds on the errors of the returns; none where they were found in ordinary arithmetic."""
 
 
 class _Master(NamedTuple):
@@ -73,6 +75,9 @@ class Mixture(NamedTuple):
     """The optimum of the priced reward."""
     process: MOMDP
     """The process with the priced reward."""
+    shadow_prices: Prices = ()
+    """What more slack would bring. Where a threshold is just what some policy returns, a row has several prices that
+    prove the optimum; this is the smallest of them."""
     others: tuple[Column, ...] = ()
     """Policies that were met on the way, with returns in ordinary arithmetic."""
 
@@ -82,12 +87,14 @@ def column_of(process: MOMDP, policy: Int[np.ndarray, " S"], way: Way) -> Column
     rows = rows_of(process, policy)
     system = chain_system(process, rows, float(process.gamma[0]), way)
     values = [refine(system, exact_rewards(process, j, rows), None).values for j in range(process.num_objectives)]
-    return Column(policy, tuple(expected(process, one.value) for one in values))
+    errors = tuple(float(process.initial @ one.error) for one in values)
+    return Column(policy, tuple(expected(process, one.value) for one in values), errors)
 
 
 def expected(process: MOMDP, value: Doubled) -> Fraction:
-    """`J` from the initial distribution."""
-    return doubled.as_fraction(doubled.total(doubled.times(value, process.initial)))
+    """`J` from the initial distribution, which sums to 1 to the last digit."""
+    whole = doubled.total(doubled.exactly(process.initial))
+    return doubled.as_fraction(doubled.per_weight(doubled.total(doubled.times(value, process.initial)), whole))
 
 
 def priced(process: MOMDP, i: int, rows: tuple[Row, ...], prices: Prices) -> MOMDP:
@@ -118,23 +125,69 @@ def best_mixture(
     way = choose(process)
     found, others = _candidates(process, i, allowed, rows, pool, others, clock)
     exact = [*pool, *(column_of(process, one.policy, way) for one in found)]
-    master = None
+    master = _master(i, rows, exact, None)
     while True:
-        master = _master(i, rows, exact, master)
-        one = priced(process, i, rows, master.prices)
-        dual = optimize(one, 0, allowed, _heaviest(master, exact).policy, way, clock)
-        paid = sum((price * row.threshold for price, row in zip(master.prices, rows, strict=True)), Fraction(0))
-        bound = (
-            expected(process, dual.values.value) + (Fraction(dual.bound) if np.isfinite(dual.bound) else UNKNOWN) - paid
-        )
+        one, dual, bound = _at_prices(process, i, allowed, rows, exact, master, clock)
         clock.report(process.signals[i], len(exact), float(bound - master.value))
         new = column_of(process, dual.policy, way)
         if clock.expired or not _gains(new, i, rows, master.prices, exact, _NOTHING):
             break
         exact.append(new)
+        master = _master(i, rows, exact, master)
     used = [(column, weight) for column, weight in zip(exact, master.weights, strict=True) if weight > 0]
     columns, weights = zip(*used, strict=True)
-    return Mixture(columns, weights, master.prices, master.value, bound, dual, one, others)
+    shadow = _shadow_prices(process, i, allowed, rows, exact, master, clock)
+    return Mixture(columns, weights, master.prices, master.value, bound, dual, one, shadow, others)
+
+
+def _at_prices(
+    process: MOMDP,
+    i: int,
+    allowed: Bool[np.ndarray, "S A"],
+    rows: tuple[Row, ...],
+    pool: Sequence[Column],
+    master: _Master,
+    clock: Clock,
+) -> tuple[MOMDP, LevelSolution, Fraction]:
+    """The process with the reward at the prices of a mixture, its optimum, and the bound that follows."""
+    one = priced(process, i, rows, master.prices)
+    dual = optimize(one, 0, allowed, _heaviest(master, pool).policy, choose(process), clock)
+    paid = sum((price * row.threshold for price, row in zip(master.prices, rows, strict=True)), Fraction(0))
+    missing = Fraction(dual.bound) if np.isfinite(dual.bound) else UNKNOWN
+    return one, dual, expected(process, dual.values.value) + missing - paid
+
+
+def _shadow_prices(
+    process: MOMDP,
+    i: int,
+    allowed: Bool[np.ndarray, "S A"],
+    rows: tuple[Row, ...],
+    pool: Sequence[Column],
+    before: _Master,
+    clock: Clock,
+) -> Prices:
+    """The prices with a little more slack: those of the mixture, unless a threshold is just what a policy returns."""
+    pool, master, looser = list(pool), before, _loosened(rows, pool)
+    while not clock.expired:
+        master = _master(i, looser, pool, master)
+        if master.prices == before.prices:
+            break
+        _, dual, _ = _at_prices(process, i, allowed, looser, pool, master, clock)
+        new = column_of(process, dual.policy, choose(process))
+        if not _gains(new, i, looser, master.prices, pool, _NOTHING):
+            break
+        pool.append(new)
+    return master.prices
+
+
+def _loosened(rows: tuple[Row, ...], pool: Sequence[Column]) -> tuple[Row, ...]:
+    """The same constraints with more slack than returns may be wrong by."""
+
+    def loose(row: Row) -> Row:
+        size = max(abs(row.threshold), *(abs(column.returns[row.objective]) for column in pool))
+        return row._replace(threshold=row.threshold - _NOTHING * size)
+
+    return tuple(row if row.tight else loose(row) for row in rows)
 
 
 def _candidates(
@@ -197,14 +250,29 @@ def _master(i: int, rows: tuple[Row, ...], pool: Sequence[Column], before: _Mast
     found = rational.maximize(costs, table, right, () if before is None else before.basis)
     if found is None:
         raise ArithmeticError("No mixture of the policies found so far satisfies the constraints they came from.")
-    prices = tuple(-dual for dual in found.duals[1:])
+    prices = _above_noise(tuple(-dual for dual in found.duals[1:]), i, rows, pool)
     return _Master(tuple(found.weights[len(loose) :]), prices, found.value, found.basis)
+
+
+def _above_noise(prices: Prices, i: int, rows: tuple[Row, ...], pool: Sequence[Column]) -> Prices:
+    """Prices, and 0 for those that make no larger difference to any policy than its returns may be wrong by: policies
+    that tie with each other would have such prices, and a row that has one leaves less to the next objective."""
+    known = [column.errors[i] for column in pool if column.errors and np.isfinite(column.errors[i])]
+    noise = 4 * Fraction(max(known, default=0.0))
+
+    def real(price: Fraction, row: Row) -> Fraction:
+        each = [row.threshold, *(column.returns[row.objective] for column in pool)]
+        return price if abs(price) * (max(each) - min(each)) > noise else Fraction(0)
+
+    return tuple(real(price, row) if price else price for price, row in zip(prices, rows, strict=True))
 
 
 def occupancies(process: MOMDP, columns: tuple[Column, ...], weights: tuple[Fraction, ...]) -> Float[np.ndarray, "S A"]:
     """`x(s, a)`: the discounted number of times the mixture uses (s, a)."""
     states, found = np.arange(process.num_states), np.zeros((process.num_states, process.num_actions))
     for column, weight in zip(columns, weights, strict=True):
+        if weight <= _NOTHING:  # no more than what returns are wrong by
+            continue
         system = chain_system(process, rows_of(process, column.policy), float(process.gamma[0]), choose(process))
         visits = np.where(process.terminal, 0.0, np.maximum(system.solve_transposed(process.initial), 0.0))
         found[states, column.policy] += float(weight) * np.where(visited(process, column.policy), visits, 0.0)

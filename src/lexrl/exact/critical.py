@@ -10,7 +10,7 @@ started from the corner beside it. Returns and slopes are rational numbers: whet
 depend on the size of the objectives.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 
 from lexrl.errors import InputError
 from lexrl.exact.backups import with_exact_rewards
+from lexrl.exact.clock import Clock, Progress
 from lexrl.exact.columns import Column, Row, column_of, occupancies, priced, worth
 from lexrl.exact.evaluation import require_momdp
 from lexrl.exact.iteration import first_policy, judge_level
@@ -49,8 +50,8 @@ class SlackPoint(NamedTuple):
 class _Curve:
     """What is known of the curve: corners from left to right, and which chords between neighbors are pieces of it."""
 
-    def __init__(self, process: MOMDP, left: Column, right: Column):
-        self.process, self.corners = process, [left, right]
+    def __init__(self, process: MOMDP, left: Column, right: Column, clock: Clock):
+        self.process, self.corners, self._clock = process, [left, right], clock
         self._pieces: set[tuple[int, int]] = set()
 
     def slack(self, corner: Column) -> Fraction:
@@ -66,6 +67,12 @@ class _Curve:
         left, right = self.corners[k], self.corners[k + 1]
         if (id(left), id(right)) in self._pieces:
             return True
+        if self._clock.expired:
+            raise InputError(
+                f"The critical-slack curve was not finished within {self._clock.seconds:.3g} s; {len(self.corners)} "
+                "corners were found. Ask for a few points of it (`points`), which takes less, or give more time."
+            )
+        self._clock.report(self.process.signals[1], len(self.corners), np.inf)
         between = _beyond(self.process, left, right, self.price(k))
         if between is None:
             self._pieces.add((id(left), id(right)))
@@ -74,22 +81,36 @@ class _Curve:
         return False
 
 
-def critical_slack(momdp: MOMDP, order: Order | str | None, points: Any = None) -> tuple[SlackPoint, ...]:
+def critical_slack(
+    momdp: MOMDP,
+    order: Order | str | None,
+    points: Any = None,
+    *,
+    time_limit: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[SlackPoint, ...]:
     """The curve for the first two objectives of an order: its corners, or the points at the slacks asked for.
 
     The first corner is the lexicographic optimum; from the last one on, objective 2 has all it can have. Between two
     corners the best policy mixes the occupancies of theirs. Tolerances and limits in the order play no part.
+
+    Args:
+        momdp: the process; one gamma for both objectives.
+        order: the objectives by importance.
+        points: slacks to ask for, instead of all corners.
+        time_limit: seconds after which there is an error: a part of the curve would be no bound on the rest.
+        progress: called with a `Progress` for each piece that is looked at; its iteration is the number of corners.
     """
     order = as_order(order, require_momdp(momdp).signals)
     if len(order.objectives) < 2:
         raise InputError(f"The order {str(order)!r} has one objective; slack on it buys nothing without a second one.")
-    asked = None if points is None else _slacks(points)
+    asked, clock = None if points is None else _slacks(points), Clock(time_limit, progress)
     process = momdp.ordered(plain(Order(order.objectives[:2])))
     common_gamma(process)
     ends = [_end(process, *pair) for pair in ((0, 1), (1, 0))]
     process = with_exact_rewards(process)
     left, right = (column_of(process, policy, choose(process)) for policy in ends)
-    curve = _Curve(process, left, right)
+    curve = _Curve(process, left, right, clock)
     if curve.slack(right) <= _NOTHING * (abs(left.returns[0]) + abs(right.returns[0])):
         flat = _floats(left.returns)
         return tuple(SlackPoint(slack, flat, 0.0, _plain(process, left)) for slack in asked or [0.0])

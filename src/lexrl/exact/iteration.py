@@ -237,10 +237,9 @@ def time_fault(process: MOMDP, levels: list[Level], clock: Clock) -> tuple[str, 
     for i, level in enumerate(levels):
         if level.optimum.bound > 0:
             rest = f"; {', '.join(process.signals[i + 1 :])} come from the same policy" if i + 1 < len(levels) else ""
-            return (
-                f"Stopped after {clock.seconds:.3g} s: {process.signals[i]} may be up to {level.optimum.bound:.3g} "
-                f"below its optimum{rest}.",
-            )
+            bound = level.optimum.bound
+            far = f"may be up to {bound:.3g} below its optimum" if np.isfinite(bound) else "may be below its optimum"
+            return (f"Stopped after {clock.seconds:.3g} s: {process.signals[i]} {far}{rest}.",)
     return ()
 
 

@@ -50,7 +50,8 @@ class ProgramSolution:
     limits: Float[np.ndarray, " M"]
     """The return that is enough, infinite without a limit."""
     shadow_prices: Float[np.ndarray, "M M"]
-    """`shadow_prices[i, j]`: what one more unit of slack on objective j would bring objective i."""
+    """`shadow_prices[i, j]`: what more slack on objective j would bring objective i, for each unit of it. 0 where
+    objective j has neither slack nor a limit that can be satisfied: its optimum is kept instead, without a price."""
     gaps: Float[np.ndarray, " M"]
     """Primal-dual gap: no policy within the slack is better than `best[i] + gaps[i]`; infinite where time ran
     out before anything was known."""
@@ -165,7 +166,7 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances, clock:
             levels.append(levels[-1]._replace(best=_returns(levels[-1], i), bound=columns.UNKNOWN))
             continue
         level = _at_limit(process, _level(process, i, face, start, clock), float(limits[i]))
-        prices[i, [row.objective for row in face.rows]] = [float(price) for price in level.prices]
+        prices[i, [row.objective for row in face.rows]] = [float(price) for price in level.shadow_prices]
         best = np.array(float(level.best))
         epsilon[i] = finite_slack(process, i, slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i])))
         face, start = _narrow(process, i, face, level, float(epsilon[i]), float(limits[i])), level.dual.policy
@@ -217,9 +218,8 @@ def _level(process: MOMDP, i: int, face: Face, start: Int[np.ndarray, " S"], clo
 
 def _at_limit(process: MOMDP, level: Mixture, limit: float) -> Mixture:
     """A best return that differs from the limit by no more than its error is the limit: it can be satisfied."""
-    if limit == np.inf or abs(level.best - Fraction(limit)) > Fraction(
-        float(process.initial @ level.dual.values.error)
-    ):
+    error = float(process.initial @ level.dual.values.error)
+    if limit == np.inf or not abs(level.best - Fraction(limit)) <= error:
         return level
     return level._replace(best=Fraction(limit))
 
@@ -238,7 +238,7 @@ def _narrow(process: MOMDP, i: int, face: Face, level: Mixture, epsilon: float, 
         inside = columns.visited(process, column.policy)
         policy = np.where(inside, column.policy, dual.policy)
         allowed[np.flatnonzero(inside), policy[inside]] = True
-        pool.append(Column(policy, column.returns))
+        pool.append(column._replace(policy=policy))
     priced = zip(face.rows, level.prices, strict=True)
     rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in priced)
     return Face(allowed, rows, tuple(pool))
