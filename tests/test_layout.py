@@ -82,6 +82,25 @@ def test_no_protocol_by_attribute_name(path):
             assert node.func.id != "getattr" or len(node.args) < 3, f"line {node.lineno}"
 
 
+NAMED_TWICE = {
+    "State",  # of every environment, algorithm and controller; only its owner looks into it
+    "Experiment", "Sweep",  # what they are, and the arguments of the command
+    "Evaluation", "Progress",  # of a learned policy and of an exact solution; of training and of a solver
+    "Evidence", "Judged", "Measured", "Mixture", "Outcome", "Range", "Row", "Sample", "Scale",
+}  # fmt: skip
+"""Classes of the same name in several modules."""
+
+
+def test_a_new_class_has_a_name_of_its_own():
+    found = {}
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(NAMES[path])
+    several = {name: places for name, places in found.items() if len(places) > 1 and name not in NAMED_TWICE}
+    assert not several
+
+
 THE_PAPERS_LPPO = [
     "algorithms/paper_lppo.py",
     "algorithms/ppo.py",

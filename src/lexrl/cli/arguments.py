@@ -19,7 +19,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from lexrl import catalog
 from lexrl.algorithms.exploration import Exploration, as_exploration
 from lexrl.cli.console import console
-from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box
+from lexrl.constraints import ChanceConstraint, ConvexSet, Limit, TargetBox, as_target_set
 from lexrl.envs import highway
 from lexrl.envs.factory import builder, gym_id
 from lexrl.errors import InputError, suggestion
@@ -228,8 +228,8 @@ def registry() -> ConstructorRegistry:
         Optional[float]: (_number, "FLOAT"),  # noqa: UP045
         tuple[Limit, ...]: (str, "LIMIT [..]"),
         tuple[ChanceConstraint, ...]: (str, "CHANCE-CONSTRAINT [..]"),
-        Box: (as_box, "BOX"),
-        ConvexSet: (as_box, "BOX"),
+        TargetBox: (as_target_set, "BOX"),
+        ConvexSet: (as_target_set, "BOX"),
     }
 
     @registry.primitive_rule
