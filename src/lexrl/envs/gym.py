@@ -38,14 +38,14 @@ class UnlimitedEpisodes(UserWarning):
 class GymEnv:
     """A Gymnasium environment, for the host loop."""
 
-    make: Callable[..., Any]
-    interface: Interface
-    spec: EnvSpec
-    render_fps: float
-    description: str
-    """A sentence on the signals there are, and where they come from."""
     name: str
     """The id, or the class of the environment inside its wrappers."""
+    spec: EnvSpec
+    make: Callable[..., Any] = dataclasses.field(repr=False)
+    interface: Interface = dataclasses.field(repr=False)
+    render_fps: float = dataclasses.field(repr=False)
+    description: str = dataclasses.field(repr=False)
+    """A sentence on the signals there are, and where they come from."""
 
     def __init__(
         self,
