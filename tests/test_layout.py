@@ -86,7 +86,7 @@ NAMED_TWICE = {
     "State",  # of every environment, algorithm and controller; only its owner looks into it
     "Experiment", "Sweep",  # what they are, and the arguments of the command
     "Evaluation", "Progress",  # of a learned policy and of an exact solution; of training and of a solver
-    "Evidence", "Judged", "Measured", "Mixture", "Outcome", "Range", "Row", "Sample", "Scale",
+    "Evidence", "HasTable", "Judged", "Measured", "Mixture", "Outcome", "Range", "Row", "Sample", "Scale",
 }  # fmt: skip
 """Classes of the same name in several modules."""
 
@@ -132,8 +132,8 @@ print(json.dumps([before == dict(os.environ), large]))
     assert run(program) == [True, []]
 
 
-MAX_FILES = 62
-"""Of the command below: 9 of LPPO and its networks, 6 that every algorithm uses (returns, schedules, order, ...),
+MAX_FILES = 63
+"""Of the command below: 9 of LPPO and its networks, 7 that every algorithm uses (returns, schedules, order, ...),
 9 of loops and environments, 8 of the run and its folder, 6 of the verdict, 6 of the report, which draws the learning
 curves, 5 of the command line, 2 of presets, 4 that check input and memory and lock the folder, and 7 that find,
 configure and print all of these."""

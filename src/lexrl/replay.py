@@ -51,3 +51,12 @@ def draw(replay: Replay, key: Array, size: int) -> Transition:
     full = jnp.minimum(replay.added, replay.rows.discount.shape[0])
     at = (jax.random.bits(key, (size,), jnp.uint32) % full.astype(jnp.uint32)).astype(jnp.int32)
     return jax.tree.map(lambda kept: kept[at], replay.rows)
+
+
+def emptied(state: Any) -> Any:
+    """An agent's state without its replay buffer: everything that acting needs, and small enough to send."""
+
+    def without(part: Any) -> Any:
+        return part._replace(rows=jax.tree.map(lambda leaf: leaf[:0], part.rows)) if isinstance(part, Replay) else part
+
+    return jax.tree.map(without, state, is_leaf=lambda part: isinstance(part, Replay))

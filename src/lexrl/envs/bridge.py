@@ -24,7 +24,7 @@ MAX_STATES = 1_000_000
 
 
 @runtime_checkable
-class HasTransitions(Protocol):
+class HasTable(Protocol):
     """An environment with a table: `P[s][a]` is a list of (probability, successor, reward, terminated)."""
 
     P: Any
@@ -73,7 +73,7 @@ def model_of(env: GymEnv, max_states: int = MAX_STATES) -> Model:
     made = env.make()
     inner = made.unwrapped
     try:
-        if isinstance(inner, HasTransitions) and _plain(made):
+        if isinstance(inner, HasTable) and _plain(made):
             return _from_table(env, inner)
         if isinstance(inner, BlackjackEnv) and env.interface.signals.names == ("reward",):
             return blackjack(sab=bool(inner.sab), natural=bool(inner.natural))
@@ -99,7 +99,7 @@ def as_gym(env: Any, signals: SignalFunction | None, settings: dict[str, Any]) -
         return as_env(env, **given)
 
 
-def _from_table(env: GymEnv, inner: HasTransitions) -> Model:
+def _from_table(env: GymEnv, inner: HasTable) -> Model:
     """Transitions that terminate lead to the state where episodes end."""
     n, num_actions = len(inner.P), len(inner.P[0])
     rows, columns, weights, signals = [], [], [], []

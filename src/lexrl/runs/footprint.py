@@ -8,13 +8,12 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from lexrl import memory
+from lexrl import memory, replay
 from lexrl.backend import num_cores
 from lexrl.envs.batched import over_envs
 from lexrl.envs.per_seed import PerSeed
 from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
-from lexrl.runs.policy import without_replay
 from lexrl.runs.run import Run, on_host
 from lexrl.types import Discrete
 
@@ -42,7 +41,7 @@ def estimate(run: Run) -> dict[str, int]:
     env: Any = run.env.one(0) if isinstance(run.env, PerSeed) else run.env
     spec = run.order.spec(env.spec)
     agent = jax.eval_shape(partial(algorithm.init, spec), keys.stream(0, Purpose.INIT))
-    policy = num_bytes(jax.eval_shape(without_replay, agent))
+    policy = num_bytes(jax.eval_shape(replay.emptied, agent))
     num_envs, num_steps, objectives = algorithm.num_envs, algorithm.num_steps, len(run.order.objectives)
     envs = 0
     if not on_host(env):

@@ -12,14 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from lexrl import store
+from lexrl import replay, store
 from lexrl.errors import InputError, as_path
 from lexrl.loops import keys
 from lexrl.loops.evaluation import draw_component
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import number
 from lexrl.order import Order, parse
-from lexrl.replay import Replay
 from lexrl.runs import codec
 from lexrl.types import Discrete, HasPrefixes, MaySample, Mixture, Spec
 
@@ -176,28 +175,19 @@ def make_policies(
     each: Sequence[Any], agents: Any, spec: Spec, order: Order, seeds: Sequence[int]
 ) -> tuple[Policy, ...]:
     """One policy for each seed, from the agent states `[members, ...]` of a loop."""
-    states = jax.tree.map(np.asarray, _each_without_replay(agents))
+    states = jax.tree.map(np.asarray, _without_replay(agents))
     return tuple(
         Policy(algorithm, jax.tree.map(lambda leaf, i=i: leaf[i], states), spec, order, seed)
         for i, (algorithm, seed) in enumerate(zip(each, seeds, strict=True))
     )
 
 
-def without_replay(state: Any) -> Any:
-    """An agent's state without its replay buffer: everything that acting needs, and small enough to send."""
-
-    def without(part: Any) -> Any:
-        return part._replace(rows=jax.tree.map(lambda leaf: leaf[:0], part.rows)) if isinstance(part, Replay) else part
-
-    return jax.tree.map(without, state, is_leaf=lambda part: isinstance(part, Replay))
-
-
-_each_without_replay = jax.jit(jax.vmap(without_replay))
+_without_replay = jax.jit(jax.vmap(replay.emptied))
 
 
 def state_of(algorithm: Any, spec: Spec) -> Any:
     """The shapes of a policy's state."""
-    return jax.eval_shape(lambda: without_replay(as_numbers(algorithm).init(spec, keys.stream(0, Purpose.INIT))))
+    return jax.eval_shape(lambda: replay.emptied(as_numbers(algorithm).init(spec, keys.stream(0, Purpose.INIT))))
 
 
 def as_numbers(algorithm: Any) -> Any:

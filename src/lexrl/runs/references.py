@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from lexrl import catalog, exact
+from lexrl import catalog, exact, replay
 from lexrl.errors import InputError
 from lexrl.loops import keys, selection
 from lexrl.loops.evaluation import Evaluation, evaluate, evaluate_on_host
 from lexrl.loops.keys import Purpose
 from lexrl.order import Order
 from lexrl.runs.optimum import GAMMA
-from lexrl.runs.policy import without_replay
 from lexrl.runs.result import Result
 from lexrl.runs.run import Run, make_run, on_host, plan
 from lexrl.types import (
@@ -96,7 +95,7 @@ def _is_sampled(algorithms: HasCandidates, num_objectives: int, index: int) -> b
 
 @partial(jax.jit, static_argnames="spec")
 def _initial_agents(algorithms: Any, seeds: Any, spec: Any) -> Any:
-    return jax.vmap(lambda one, seed: without_replay(one.init(spec, keys.stream(seed, Purpose.INIT))))(
+    return jax.vmap(lambda one, seed: replay.emptied(one.init(spec, keys.stream(seed, Purpose.INIT))))(
         algorithms, seeds
     )
 
