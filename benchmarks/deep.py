@@ -31,7 +31,7 @@ import peers
 from lexrl import A2C, DQN, LA2C, LDQN, LPPO, PPO, Networks
 from lexrl.loops import compiled
 from lexrl.loops.population import make_population
-from lexrl.order import parse
+from lexrl.runs import plan
 from lexrl.types import EnvSpec, Step
 
 SEEDS = list(range(10))
@@ -90,16 +90,17 @@ def main() -> None:
 
 def ours(algorithm: Any, env: Any, order: str, steps: int, devices: Any = None) -> Callable[[], float]:
     """A function that trains for `steps` steps of every seed and gives steps per second."""
-    population = make_population(algorithm, env, parse(order), SEEDS, devices)
+    run = plan(algorithm, env, order, SEEDS, steps)
+    population = make_population(run.algorithm, run.env, run.order, SEEDS, devices)
     train_states = next(compiled.advance(population, compiled.start(population), 1, num_log_points=1)).train_states
 
-    def run() -> float:
+    def measure() -> float:
         begun = time.perf_counter()
         *_, last = compiled.advance(population, train_states, steps, num_log_points=1)
         jax.block_until_ready(last.train_states.iteration)
         return steps * len(SEEDS) / (time.perf_counter() - begun)
 
-    return run
+    return measure
 
 
 def theirs(algorithm: str, num_envs: int, steps: int, settings: dict[str, Any]) -> Callable[[], float]:
@@ -229,7 +230,7 @@ def start_up(repeats: int) -> None:
     The third column is what the cold line itself says: compiling, and the first part of the run.
     """
     title = "To the first progress line (goal: < 20 cold, < 6 warm)"
-    table = Table("", "cold, s", "warm, s", "cold: compiled and begun in, s", box=None, title=title)
+    table = Table("", "cold, s", "warm, s", "cold: compiled and started in, s", box=None, title=title)
     program = pathlib.Path(sys.executable).with_name("lexrl")
     for name in (
         "lppo", "la2c", "ldqn", "projection", "ppo", "a2c", "dqn", "rcpo", "ppo-lagrangian", "var-ac", "appropo"
@@ -268,7 +269,7 @@ def _first_line(command: list[str], folder: str, environment: dict[str, str]) ->
             if " steps  " in line:
                 seconds = time.perf_counter() - begun
                 process.kill()
-                reported = re.search(r"compiled and begun in (\d+) s", line)
+                reported = re.search(r"compiled and started in (\d+) s", line)
                 assert reported is not None, line
                 return seconds, float(reported[1])
     raise RuntimeError(f"{command} ended without a progress line")

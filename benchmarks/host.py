@@ -22,8 +22,7 @@ from lexrl import LPPO, PPO, Networks
 from lexrl.envs.gym import GymEnv
 from lexrl.envs.vector import GymVectorEnv
 from lexrl.loops import host
-from lexrl.loops.population import make_population
-from lexrl.order import parse
+from lexrl.runs import plan
 
 NETWORKS = Networks(hidden_sizes=(64, 64))
 NUM_ENVS = 8
@@ -51,15 +50,15 @@ def main() -> None:
 
 def ours(algorithm: Any, env: Any, steps: int) -> Callable[[], float]:
     """A function that trains for `steps` steps and gives steps per second."""
-    population = make_population(algorithm, env, parse("max reward"), [0])
+    population = plan(algorithm, env, "max reward", [0], steps).population()
     *_, first = host.advance(population, env, host.start(population, env), 1, num_log_points=1)
 
-    def run() -> float:
+    def measure() -> float:
         begun = time.perf_counter()
         *_, last = host.advance(population, env, first.train_states, first.steps + steps, num_log_points=1)
         return (last.steps - first.steps) / (time.perf_counter() - begun)
 
-    return run
+    return measure
 
 
 def theirs(steps: int) -> Callable[[], float]:

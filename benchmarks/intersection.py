@@ -27,8 +27,7 @@ from lexrl import Intersection
 from lexrl.envs.intersection import batch
 from lexrl.envs.intersection.env import IntersectionEnvs
 from lexrl.loops import host
-from lexrl.loops.population import make_population
-from lexrl.order import parse
+from lexrl.runs import plan
 from lexrl.types import EnvSpec
 
 Player = Callable[[int, int, np.ndarray], int]
@@ -229,7 +228,7 @@ def share_of_training(steps: int) -> Table:
     for name, network in networks.items():
         env = Timed(Intersection())
         algorithm = lexrl.LPPO(num_envs=32, num_steps=64, num_epochs=4, num_minibatches=4, networks=network)
-        population = make_population(algorithm, env, parse("min collision > max arrived"), range(10))
+        population = plan(algorithm, env, "min collision > max arrived", range(10), steps).population()
         *_, first = host.advance(population, env, host.start(population, env), 1, num_log_points=1)
         env.seconds, begun = 0.0, time.perf_counter()
         *_, last = host.advance(population, env, first.train_states, first.steps + steps, num_log_points=1)

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 import lexrl
 from lexrl.algorithms import lagrangian
-from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box, as_chance_constraints, as_limits
+from lexrl.constraints import (
+    ChanceConstraint,
+    ConvexSet,
+    Limit,
+    TargetBox,
+    as_chance_constraints,
+    as_limits,
+    as_target_set,
+)
 from lexrl.order import parse
 from lexrl.types import Discrete, EnvSpec, Spec
 
@@ -125,33 +133,33 @@ class TestChances:
 
 class TestBoxes:
     def test_read(self):
-        box = as_box("reward in 90..350,  cost in -.5 .. 10 ")
-        assert box == Box(("reward", "cost"), (90.0, -0.5), (350.0, 10.0))
+        box = as_target_set("reward in 90..350,  cost in -.5 .. 10 ")
+        assert box == TargetBox(("reward", "cost"), (90.0, -0.5), (350.0, 10.0))
         assert str(box) == "reward in 90..350, cost in -0.5..10"
 
     @pytest.mark.parametrize("text", ["cost in 0..0", "cost in 1.5..2.5", "cost in -3..-1"])
     def test_edges(self, text):
-        assert str(as_box(text)) == text
+        assert str(as_target_set(text)) == text
 
     def test_an_empty_interval(self):
-        said(as_box, "reward in 1..2, cost in 5..3", "is empty", "'cost'", "above 5 and below 3")
+        said(as_target_set, "reward in 1..2, cost in 5..3", "is empty", "'cost'", "above 5 and below 3")
 
     def test_a_signal_twice(self):
-        said(as_box, "cost in 0..1, reward in 0..1, cost in 2..3", "names 'cost' twice")
+        said(as_target_set, "cost in 0..1, reward in 0..1, cost in 2..3", "names 'cost' twice")
 
     @pytest.mark.parametrize(
         "text", ["cost", "cost in 3", "cost in 3..", "cost 0..3", "in 0..3", "cost in 0-3", "cost <= 3", "cost in a..b"]
     )
     def test_what_cannot_be_read(self, text):
-        said(as_box, text, "cannot be read", "NAME in LOW..HIGH")
+        said(as_target_set, text, "cannot be read", "NAME in LOW..HIGH")
 
     @pytest.mark.parametrize("text", ["", "cost in 0..3,", ",cost in 0..3"])
     def test_an_empty_place(self, text):
-        said(as_box, text, "An empty place in the box", "NAME in LOW..HIGH")
+        said(as_target_set, text, "An empty place in the box", "NAME in LOW..HIGH")
 
     @pytest.mark.parametrize("other", [3, None, ("cost", 0, 3)])
     def test_something_else(self, other):
-        said(as_box, other, "is no set of returns", "project")
+        said(as_target_set, other, "is no set of returns", "project")
 
     def test_other_sets_pass(self):
         class Ball:
@@ -162,18 +170,18 @@ class TestBoxes:
 
         ball = Ball()
         assert isinstance(ball, ConvexSet)
-        assert as_box(ball) is ball
+        assert as_target_set(ball) is ball
 
     def test_the_nearest_point(self):
-        box = as_box("reward in 1..2, cost in -1..0")
+        box = as_target_set("reward in 1..2, cost in -1..0")
         for point, nearest in (([0, 0], [1, 0]), ([1.5, -0.5], [1.5, -0.5]), ([9, -9], [2, -1])):
             np.testing.assert_array_equal(box.project(jnp.array(point, jnp.float32)), nearest)
 
     @given(st.lists(st.tuples(NAMES, NUMBERS, NUMBERS), min_size=1, max_size=4, unique_by=lambda one: one[0]))
     def test_read_back(self, sides):
         names, low, high = zip(*((name, min(a, b), max(a, b)) for name, a, b in sides), strict=True)
-        box = Box(names, low, high)
-        assert as_box(str(box)) == box
+        box = TargetBox(names, low, high)
+        assert as_target_set(str(box)) == box
 
 
 class TestWhatAlgorithmsMakeOfThem:

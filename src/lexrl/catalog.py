@@ -153,7 +153,7 @@ VALUES = table(
     Entry("sum", "lexrl.tolerance:Sum", "Sum of tolerances"),
     Entry("limit", "lexrl.constraints:Limit", "Limit"),
     Entry("chance-constraint", "lexrl.constraints:ChanceConstraint", "Chance constraint"),
-    Entry("target-box", "lexrl.constraints:Box", "Box of returns"),
+    Entry("target-box", "lexrl.constraints:TargetBox", "Box of returns"),
     Entry("epsilon-greedy", f"{_A}.exploration:EpsilonGreedy", "Epsilon-greedy exploration"),
     Entry("softmax", f"{_A}.exploration:Softmax", "Softmax exploration"),
     Entry("prefixes", f"{_A}.exploration:Prefixes", "Exploration within every prefix"),

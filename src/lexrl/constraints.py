@@ -57,7 +57,7 @@ class ConvexSet(Protocol):
         ...
 
 
-class Box(eqx.Module):
+class TargetBox(eqx.Module):
     """Intervals for some signals; together a box of returns."""
 
     names: tuple[str, ...] = eqx.field(static=True)
@@ -88,7 +88,7 @@ def as_chance_constraints(given: Any) -> tuple[ChanceConstraint, ...]:
     return _each(given, _chance_constraint, ChanceConstraint, "chance constraint", "cost <= 10 with 0.95")
 
 
-def as_box(given: Any) -> ConvexSet:
+def as_target_set(given: Any) -> ConvexSet:
     """A box from a text; any other convex set passes."""
     if isinstance(given, ConvexSet):
         return given
@@ -100,7 +100,7 @@ def as_box(given: Any) -> ConvexSet:
     found = [_interval(part, given) for part in given.split(",")]
     names = tuple(name for name, _, _ in found)
     _require_once(names, given)
-    return Box(names, tuple(low for _, low, _ in found), tuple(high for _, _, high in found))
+    return TargetBox(names, tuple(low for _, low, _ in found), tuple(high for _, _, high in found))
 
 
 def _limit(text: str) -> Limit:

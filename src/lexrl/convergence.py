@@ -117,10 +117,8 @@ class Convergence(eqx.Module):
             stats_window_size=self.stats_window_size,
             num_updates=num_updates,
         )
-        return (
-            state._replace(num_stable=num_stable, converged=converged, threshold=threshold, num_updates=num_updates),
-            progress,
-        )
+        state = state._replace(num_stable=num_stable, converged=converged, threshold=threshold, num_updates=num_updates)
+        return state, progress
 
     def metrics(self, state: State) -> dict[str, Array]:
         converged = state.converged.astype(jnp.float32)
@@ -133,15 +131,11 @@ class Convergence(eqx.Module):
         here = sample.total / jnp.maximum(count, 1.0)
         fast, slow = (share(count, num_episodes, times * self.stats_window_size) for times in (1, 4))
         center = jnp.where(state.num_episodes > 0, state.slow_mean, here)
-        # (x - center)^2, multiplied out. `once`: every training loop must round the parts alike.
+        # (x - center)^2, multiplied out. `compute_once`: every training loop must round the parts alike.
         parts = (sample.squares / jnp.maximum(count, 1.0), 2 * here * center, center**2)
         square, product, center_square = compute_once(parts, count >= 0)
         deviation = jnp.maximum(square - product + center_square, 0.0)
-        steps = (
-            fast * (here - state.mean),
-            slow * (here - state.slow_mean),
-            slow * (deviation - state.variance),
-        )
+        steps = (fast * (here - state.mean), slow * (here - state.slow_mean), slow * (deviation - state.variance))
         steps = compute_once(steps, count >= 0)
         return state._replace(
             mean=state.mean + steps[0],

@@ -18,16 +18,8 @@ from jaxtyping import Bool, Float, Int
 from lexrl.convergence import Progress
 from lexrl.errors import InputError
 from lexrl.reprs import short_repr
-from lexrl.schedules import Constant, Schedule, as_schedule
+from lexrl.schedules import Constant, Schedules, as_schedules
 from lexrl.units import counts
-
-Schedules = Schedule | tuple[Schedule, ...]
-
-
-def as_schedules(given: Any, name: str = "rate") -> Any:
-    """One schedule, or one each."""
-    several = isinstance(given, list | tuple)
-    return tuple(as_schedule(one, name=name) for one in given) if several else as_schedule(given, name=name)
 
 
 class State(NamedTuple):

@@ -1,4 +1,4 @@
-"""A finite multi-objective decision process as arrays, and random ones.
+"""A finite multi-objective decision process: its arrays, and what follows from them.
 
 The tuple `<S, A, T, I, R, gamma>` of the paper with `M` named signals and one discount each. The transition
 probabilities are one sparse matrix whether they were given dense or sparse; rewards may depend on the successor.
@@ -13,7 +13,20 @@ import scipy.sparse as sp
 from jaxtyping import Bool, Float
 
 from lexrl.errors import InputError
-from lexrl.order import Order, as_order, is_name
+from lexrl.momdp_arrays import (
+    as_gamma,
+    as_initial,
+    as_mask,
+    as_matrix,
+    as_names,
+    as_numbers,
+    as_terminal,
+    check_rows,
+    normalized,
+    without_masked,
+)
+from lexrl.momdp_draws import draw
+from lexrl.order import Order, as_order
 
 _NOT_FINITE = "The rewards contain NaN or infinity; every theorem needs bounded ones: clean them first."
 
@@ -61,7 +74,7 @@ class MOMDP:
             action_mask: `[S, A]`, which actions there are in each state; all of them if not given. What `transitions`
                 and `rewards` say of other actions is ignored.
         """
-        matrix, num_states, num_actions = _matrix(transitions)
+        matrix, num_states, num_actions = as_matrix(transitions)
         rewards = as_numbers("rewards", rewards)
         if rewards.ndim not in (3, 4) or rewards.shape[1:] not in (
             (num_states, num_actions),
@@ -71,7 +84,7 @@ class MOMDP:
                 f"The rewards have shape {rewards.shape}; for {num_states} states and {num_actions} actions they need "
                 f"[M, {num_states}, {num_actions}] or [M, {num_states}, {num_actions}, {num_states}]."
             )
-        mask = _mask(action_mask, num_states, num_actions)
+        mask = as_mask(action_mask, num_states, num_actions)
         rewards = np.where(mask if rewards.ndim == 3 else mask[:, :, None], rewards, 0.0)
         if not np.isfinite(rewards).all():
             raise InputError(_NOT_FINITE)
@@ -114,26 +127,17 @@ class MOMDP:
                 1 .. M-1, are the same for each of them.
             episodic: the last state is terminal, and every (s, a) leads there with probability at least 0.05.
         """
-        rng = np.random.default_rng(momdp_seed)
-        n_rows = num_states * num_actions
-        rows, columns = _successors(rng, n_rows, num_states, num_successors)
-        weights = 1.0 - rng.random(len(rows))  # in (0, 1]: a chosen successor is a possible one
-        rewards = rng.uniform(-1.0, 1.0, (len(rows), num_signals))
-        if tie_fraction > 0 and num_signals > 1:
-            rows, columns, weights, rewards = _plant_ties(
-                rng, rows, columns, weights, rewards, num_states, num_actions, tie_fraction
-            )
-        matrix = sp.csr_array((weights, (rows, columns)), shape=(n_rows, num_states))
-        totals = np.asarray(matrix.sum(axis=1))
-        probabilities = weights / totals[rows]
-        if episodic:
-            rows, columns, probabilities, rewards = _with_exit(rows, columns, probabilities, rewards, num_states)
-        order = np.lexsort((columns, rows))
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
-        matrix = sp.csr_array((probabilities[order], columns[order], indptr), shape=(n_rows, num_states))
-        return from_outcomes(
-            matrix, rewards[order], num_actions, gamma, terminal=[num_states - 1] if episodic else None
+        matrix, outcome_rewards = draw(
+            np.random.default_rng(momdp_seed),
+            num_states,
+            num_actions,
+            num_signals,
+            num_successors,
+            tie_fraction,
+            episodic,
         )
+        terminal = [num_states - 1] if episodic else None
+        return from_outcomes(matrix, outcome_rewards, num_actions, gamma, terminal=terminal)
 
     @property
     def num_states(self) -> int:
@@ -194,20 +198,6 @@ class MOMDP:
             inside = smaller
 
 
-def as_numbers(name: str, given: Any) -> Float[np.ndarray, " ..."]:
-    """An array of floats, or a sentence that says why there is none."""
-    try:
-        array = np.asarray(given)
-        if array.dtype.kind == "c":
-            raise TypeError
-        return array.astype(float, copy=False)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"The {name} cannot be read as an array of numbers: every row needs the same length, and every entry must "
-            "be a number."
-        ) from None
-
-
 def from_outcomes(
     matrix: Any,
     outcome_rewards: Float[np.ndarray, "nonzeros M"],
@@ -225,16 +215,16 @@ def from_outcomes(
         raise InputError("The rewards have no signal; at least one is needed.")
     if not np.isfinite(outcome_rewards).all():
         raise InputError(_NOT_FINITE)
-    ended = _terminal(terminal, num_states)
-    mask = _mask(action_mask, num_states, num_actions)
+    ended = as_terminal(terminal, num_states)
+    mask = as_mask(action_mask, num_states, num_actions)
     if (none := np.flatnonzero(~mask.any(axis=1) & ~ended)).size:
         raise InputError(
             f"The action mask leaves no action in state {none[0]}; a state that is not terminal needs one."
         )
-    _check_rows(matrix, num_actions, ~(mask & ~ended[:, None]).ravel())
+    check_rows(matrix, num_actions, ~(mask & ~ended[:, None]).ravel())
     ignored = ended[:, None] if not np.isfinite(matrix.data).all() else np.zeros((num_states, 1), bool)
-    matrix, outcome_rewards = _without_masked(matrix, outcome_rewards, mask & ~ignored)
-    matrix = _normalized(matrix)
+    matrix, outcome_rewards = without_masked(matrix, outcome_rewards, mask & ~ignored)
+    matrix = normalized(matrix)
     weights = [
         sp.csr_array((matrix.data * column, matrix.indices, matrix.indptr), shape=matrix.shape)
         for column in outcome_rewards.T
@@ -244,188 +234,9 @@ def from_outcomes(
         transitions=matrix,
         rewards=np.where(mask & ~ended[:, None], expected, 0.0),
         outcome_rewards=np.asarray(outcome_rewards, float),
-        gamma=_gamma(gamma, num_objectives),
-        initial=_initial(initial, ended),
+        gamma=as_gamma(gamma, num_objectives),
+        initial=as_initial(initial, ended),
         terminal=ended,
-        signals=_names(signals, num_objectives),
+        signals=as_names(signals, num_objectives),
         action_mask=mask | ended[:, None],
     )
-
-
-def _names(signals: Any, num_objectives: int) -> tuple[str, ...]:
-    names = tuple(signals) if signals is not None else tuple(f"signal_{i + 1}" for i in range(num_objectives))
-    if len(names) != num_objectives or len(set(names)) != len(names):
-        raise InputError(
-            f"The signals are named {names}; {num_objectives} different names are needed, one for each of them."
-        )
-    if unreadable := [name for name in names if not is_name(name)]:
-        raise InputError(
-            f"A signal is named {unreadable[0]!r}, which an order cannot name; write a word without spaces and without "
-            "any of '<>=+±'."
-        )
-    return names
-
-
-def _mask(action_mask: Any, num_states: int, num_actions: int) -> Bool[np.ndarray, "S A"]:
-    if action_mask is None:
-        return np.ones((num_states, num_actions), bool)
-    given = as_numbers("entries of the action mask", action_mask)
-    if given.shape != (num_states, num_actions):
-        raise InputError(f"The action mask has shape {given.shape}; it needs {(num_states, num_actions)}.")
-    if not np.isin(given, (0, 1)).all():
-        raise InputError(
-            f"The action mask contains {given[~np.isin(given, (0, 1))][0]!s}; it needs true or 1 where there is the "
-            "action and false or 0 where not."
-        )
-    return given.astype(bool)
-
-
-def _normalized(matrix: Any) -> Any:
-    """Rows that sum to 1 but for a few roundings, which is where they stay as they are."""
-    totals, counts = np.asarray(matrix.sum(axis=1)).ravel(), np.diff(matrix.indptr)
-    off = (np.abs(totals - 1) > np.finfo(float).eps * counts) & (totals > 0)
-    if not off.any():
-        return matrix
-    data = matrix.data / np.repeat(np.where(off, totals, 1.0), counts)
-    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def _without_masked(matrix: Any, outcome_rewards: Any, mask: Bool[np.ndarray, "S A"]) -> tuple[Any, Any]:
-    """The same without the rows of actions that there are not."""
-    if mask.all():
-        return matrix, outcome_rewards
-    lengths = np.where(mask.ravel(), np.diff(matrix.indptr), 0)
-    kept = np.repeat(mask.ravel(), np.diff(matrix.indptr))
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    return sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape), outcome_rewards[kept]
-
-
-def _successors(
-    rng: np.random.Generator, n_rows: int, num_states: int, num_successors: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the possible transitions: a random density for each row, or as many successors for all."""
-    if num_successors is None:
-        mask = rng.random((n_rows, num_states)) < rng.random((n_rows, 1))
-        mask[np.arange(n_rows), rng.integers(num_states, size=n_rows)] = True
-        rows, columns = np.nonzero(mask)
-        return rows, columns
-    each = min(num_successors, num_states)
-    return np.repeat(np.arange(n_rows), each), np.concatenate([_sample(rng, num_states, each) for _ in range(n_rows)])
-
-
-def _sample(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
-    return np.sort(rng.choice(n, size=k, replace=False))
-
-
-def _plant_ties(rng: Any, rows: Any, columns: Any, weights: Any, rewards: Any, states: int, actions: int, ties: float):
-    """In a share of the states, copy action 0's successors to every action and the rewards of the first objectives."""
-    parts = []
-    bounds = np.searchsorted(rows, np.arange(states * actions + 1))
-    for state in range(states):
-        first = slice(bounds[state * actions], bounds[state * actions + 1])
-        tied = rng.integers(1, rewards.shape[1]) if rng.random() < ties else 0
-        for action in range(actions):
-            row = state * actions + action
-            own = slice(bounds[row], bounds[row + 1])
-            if not tied:
-                parts.append((rows[own], columns[own], weights[own], rewards[own]))
-                continue
-            n = first.stop - first.start
-            lower = rng.uniform(-1.0, 1.0, (n, rewards.shape[1] - tied))
-            parts.append(
-                (np.full(n, row), columns[first], weights[first], np.hstack([rewards[first][:, :tied], lower]))
-            )
-    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
-
-
-def _with_exit(rows: Any, columns: Any, probabilities: Any, rewards: Any, states: int):
-    """Move 5 % of every row's probability to the last state, with no reward on the way out."""
-    extra = np.unique(rows)
-    rows = np.concatenate([rows, extra])
-    columns = np.concatenate([columns, np.full(len(extra), states - 1)])
-    probabilities = np.concatenate([0.95 * probabilities, np.full(len(extra), 0.05)])
-    rewards = np.concatenate([rewards, np.zeros((len(extra), rewards.shape[1]))])
-    # A row may hold the exit twice; keep one entry, with the mean of what it pays.
-    keys, where = np.unique(rows * states + columns, return_inverse=True)
-    total = np.bincount(where, probabilities)
-    paid = np.stack([np.bincount(where, probabilities * column) / total for column in rewards.T], axis=1)
-    return keys // states, keys % states, total, paid
-
-
-def _matrix(transitions: Any) -> tuple[Any, int, int]:
-    if sp.issparse(transitions):
-        n_rows, num_states = transitions.shape
-        if 0 in (n_rows, num_states) or n_rows % num_states:
-            raise InputError(
-                f"The sparse transitions have shape {transitions.shape}; they need a row for each state and action, "
-                "[S * A, S]."
-            )
-        return sp.csr_array(transitions), num_states, n_rows // num_states
-    dense = as_numbers("transitions", transitions)
-    if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or 0 in dense.shape:
-        raise InputError(f"The transitions have shape {dense.shape}; they need [S, A, S]: state, action, successor.")
-    return sp.csr_array(dense.reshape(-1, dense.shape[2])), dense.shape[0], dense.shape[1]
-
-
-def _check_rows(matrix: Any, num_actions: int, ignored: Bool[np.ndarray, " rows"]) -> None:
-    lowest = np.full(matrix.shape[0], np.inf)
-    with np.errstate(invalid="ignore"):
-        totals = np.asarray(matrix.sum(axis=1)).ravel()
-        np.minimum.at(lowest, np.repeat(np.arange(len(totals)), np.diff(matrix.indptr)), matrix.data)
-    wrong = np.flatnonzero((~(np.abs(totals - 1) <= 1e-6) | ~(lowest >= 0)) & ~ignored)
-    if len(wrong):
-        state, action = divmod(int(wrong[0]), num_actions)
-        more = f" (and {len(wrong) - 1} more rows)" if len(wrong) > 1 else ""
-        fault = f"sum to {totals[wrong[0]]:g}" if lowest[wrong[0]] >= 0 else f"contain {lowest[wrong[0]]:g}"
-        raise InputError(
-            f"The transition probabilities of state {state}, action {action} {fault}{more}; "
-            "each row must be non-negative and sum to 1."
-        )
-
-
-def _gamma(gamma: Any, num_objectives: int) -> Float[np.ndarray, " M"]:
-    try:
-        each = np.asarray(gamma, float)
-    except (TypeError, ValueError):
-        raise InputError(f"Gamma is {gamma!r}; give one number, or one for each objective.") from None
-    if each.ndim > 1 or (each.ndim == 1 and len(each) != num_objectives):
-        raise InputError(
-            f"Gamma has shape {each.shape}; give one number, or one for each of {num_objectives} objectives."
-        )
-    if not ((each >= 0) & (each <= 1)).all():
-        raise InputError(f"Gamma is {gamma}; a discount lies in [0, 1].")
-    return np.broadcast_to(each, (num_objectives,)).copy()
-
-
-def _terminal(terminal: Any, num_states: int) -> Bool[np.ndarray, " S"]:
-    if terminal is None:
-        return np.zeros(num_states, bool)
-    as_numbers("terminal states", terminal)
-    given = np.asarray(terminal)
-    if given.dtype == bool and given.shape == (num_states,):
-        return given.copy()
-    whole = given.size == 0 or np.issubdtype(given.dtype, np.integer)
-    if not whole or given.ndim != 1 or (given.size and not (0 <= given.min() <= given.max() < num_states)):
-        raise InputError(
-            f"The terminal states {terminal} should be indices below {num_states}, or a mask of that length."
-        )
-    mask = np.zeros(num_states, bool)
-    mask[given.astype(int)] = True
-    return mask
-
-
-def _initial(initial: Any, terminal: Bool[np.ndarray, " S"]) -> Float[np.ndarray, " S"]:
-    if initial is None:
-        if terminal.all():
-            raise InputError("Every state is terminal; at least one must not be.")
-        return np.where(terminal, 0.0, 1.0) / np.sum(~terminal)
-    given = as_numbers("initial probabilities", initial)
-    if given.shape != terminal.shape or not (given >= 0).all() or abs(given.sum() - 1) > 1e-6:
-        raise InputError(
-            f"The initial distribution has shape {given.shape} and sums to {given.sum():g}; "
-            f"it needs {len(terminal)} non-negative numbers that sum to 1."
-        )
-    if (given[terminal] > 0).any():
-        raise InputError("The initial distribution starts in a terminal state; every task has at least one step.")
-    # As rows of transitions: but for a few roundings, which stay as they are.
-    return given if abs(given.sum() - 1) <= np.finfo(float).eps * len(given) else given / given.sum()

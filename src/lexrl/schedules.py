@@ -100,6 +100,10 @@ class Power(Schedule):
         return f"{'' if self.scale == 1 else f'{shown(self.scale)} '}n^-{shown(self.exponent)}"
 
 
+Schedules = Schedule | tuple[Schedule, ...]
+"""One for all objectives, or one each."""
+
+
 class OfRun(eqx.Module):
     """A length as a fraction of the run."""
 
@@ -200,6 +204,12 @@ def as_schedule(rate: Any, name: str = "rate") -> Schedule:
         f"The schedule {rate!r} cannot be read; write a number, 'n^-0.7', '100/n', '1 to 0.05' (over the whole run), "
         "'1 to 0.05 in 20%' or '1 to 0.05 in 1e5'."
     )
+
+
+def as_schedules(given: Any, name: str = "rate") -> Any:
+    """One schedule for all objectives, or one each."""
+    several = isinstance(given, list | tuple)
+    return tuple(as_schedule(one, name=name) for one in given) if several else as_schedule(given, name=name)
 
 
 def named(name: str) -> Callable[[Any], Schedule]:

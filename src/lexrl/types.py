@@ -10,8 +10,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jax import Array
 
-from lexrl.errors import require_whole
-
 State = Any
 """A pytree that only its owner, an environment or an algorithm, looks into."""
 
@@ -89,11 +87,6 @@ class Spec(NamedTuple):
     max_episode_steps: int
     signs: tuple[int, ...] = ()
     """1 for an objective that is maximized as it is, -1 for one that the order minimizes; empty: all 1."""
-
-
-def require_episode(max_episode_steps: int) -> None:
-    """Raise an error for an episode without a step."""
-    require_whole(max_episode_steps=max_episode_steps)
 
 
 class Step(NamedTuple):

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 import lexrl
 from lexrl import DQN, ApproPO, Policy
 from lexrl.algorithms.appropo import nearest_in_cone
-from lexrl.constraints import as_box
+from lexrl.constraints import as_target_set
 from lexrl.types import Box, Discrete, Spec
 
 KAPPA = 0.7
@@ -70,7 +70,7 @@ class TestTheCone:
 
     def test_by_hand(self):
         """The box is the point 1, kappa 1: the cone is the ray along (1, 1)."""
-        project = as_box("one in 1..1").project
+        project = as_target_set("one in 1..1").project
         for point, expected in (([2.0, 0.0], [1.0, 1.0]), ([-1.0, 0.0], [0.0, 0.0]), ([3.0, 3.0], [3.0, 3.0])):
             np.testing.assert_allclose(nearest_in_cone(project, 1.0, jnp.array(point)), expected, atol=1e-5)
 

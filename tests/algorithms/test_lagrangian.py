@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import lexrl
 from lexrl import PIDLagrangian, UnitFreeLagrangian
 from lexrl.algorithms import lagrangian
-from lexrl.algorithms.lagrangian import EpisodeSums
+from lexrl.algorithms.lagrangian import EndedEpisodes
 from lexrl.schedules import Linear
 
 
@@ -121,7 +121,7 @@ def followed(rule, *batches, least=(-10.0,)):
     state = rule.init(len(least))
     for batch in batches:
         sums = jnp.array(batch, jnp.float32).reshape(-1, 1 + len(least))
-        ended = EpisodeSums(jnp.float32(len(sums)), sums.sum(axis=0), (sums**2).sum(axis=0))
+        ended = EndedEpisodes(jnp.float32(len(sums)), sums.sum(axis=0), (sums**2).sum(axis=0))
         state = rule.follow(state, ended, jnp.array(least))
     return state
 

@@ -99,6 +99,13 @@ def lived(world):
     return rollout, result
 
 
+def test_its_representation_is_short():
+    assert repr(GymEnv("CartPole-v1")) == (
+        "GymEnv(name='CartPole-v1', spec=EnvSpec(observation_space=Box(shape=(4,), low=-inf, high=inf), "
+        "action_space=Discrete(n=2), signals=('reward',), max_episode_steps=500))"
+    )
+
+
 class TestEnds:
     def test_cut_off_by_the_environment(self):
         """The episode is over, the task is not: the successor is the true one, and worth something."""

@@ -91,6 +91,14 @@ class TestShapes:
         with pytest.raises(lexrl.InputError, match="evaluation episodes is 0"):
             evaluate(trained[0], trained[1].agent, episodes=0)
 
+    @pytest.mark.parametrize("gamma", ["x", 1.5, (0.9, 0.9, 0.9), float("nan")])
+    def test_a_discount_that_is_none(self, trained, gamma):
+        population, train_states = trained
+        with pytest.raises(lexrl.InputError, match="gamma is "):
+            evaluate(population, train_states.agent, episodes=1, gamma=gamma)
+        with pytest.raises(lexrl.InputError, match="gamma is "):
+            evaluate_on_host(population, population.env, train_states.agent, episodes=1, gamma=gamma)
+
 
 class TestApartFromTraining:
     def test_the_same_every_time(self, trained, played):

@@ -94,7 +94,7 @@ class TestRanking:
         found = ranking.rank([run(each, i) for i, each in enumerate(means)], [1, 1], [3.0, 0.0])
         assert [set(each) for each in found.classes] == [{1, 3}, {2}, {0}, {4}]
         assert found.over[1, 0] == 1
-        assert found.verdicts[2][0].by == 1
+        assert found.odds[2][0].by == 1
 
     def test_of_one_objective_is_the_order_of_the_means(self):
         runs = [run((mean,), i) for i, mean in enumerate((5.0, 20.0, 0.0, 10.0))]
@@ -106,14 +106,14 @@ class TestRanking:
 
     def test_probabilities_add_up(self):
         found = ranking.rank([run((0.0, 0.0), i, 5) for i in range(4)], [1, -1], 0.5)
-        equal = np.array([[verdict.equal for verdict in row] for row in found.verdicts])
+        equal = np.array([[one.equal for one in row] for row in found.odds])
         assert found.over + found.over.T + equal == pytest.approx(np.ones((4, 4)))
         assert (equal == equal.T).all()
         assert (np.diag(found.over) == 0).all()
 
     def test_is_compare_for_two(self):
         first, second = run((0.3, 0.0), 0), run((0.0, 0.0), 1)
-        assert ranking.rank([first, second], [1, 1], 0.1).verdicts[0][1] == ranking.compare(first, second, [1, 1], 0.1)
+        assert ranking.rank([first, second], [1, 1], 0.1).odds[0][1] == ranking.compare(first, second, [1, 1], 0.1)
 
     def test_more_wins_come_first_in_a_class(self):
         found = ranking.rank([run((0.0,), 0, 3, 9.0), run((2.0,), 1, 3, 9.0), run((4.0,), 2, 3, 9.0)], [1])
@@ -146,7 +146,7 @@ class TestRanking:
         found = ranking.rank(runs, [1, 1], resamples=300)  # without a tolerance there are no circles
         place = {i: level for level, each in enumerate(found.classes) for i in each}
         assert sorted(place) == list(range(count))
-        beats = [(i, j) for i in range(count) for j in range(count) if found.verdicts[i][j].winner > 0]
+        beats = [(i, j) for i in range(count) for j in range(count) if found.odds[i][j].winner > 0]
         assert all(place[i] < place[j] for i, j in beats)
 
 

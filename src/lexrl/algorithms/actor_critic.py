@@ -158,12 +158,10 @@ def lexicographic_advantages(algorithm: Any, agent: Agent, rollout: Transition) 
 def count_update(agent: Agent, rollout: Transition, min_step: float) -> Agent:
     """The agent with its number of updates, its mean reward and what it knows of observations brought up to date."""
     agent = agent._replace(num_updates=agent.num_updates + 1)
-    agent = agent._replace(
-        actor=see(agent.actor, rollout.obs, agent.num_updates), critic=see(agent.critic, rollout.obs, agent.num_updates)
-    )
+    actor, critic = (see(network, rollout.obs, agent.num_updates) for network in (agent.actor, agent.critic))
     step = running_step(agent, min_step)
     mean_reward = agent.mean_reward + step * (rollout.reward.mean(axis=(0, 1)) - agent.mean_reward)
-    return agent._replace(mean_reward=mean_reward)
+    return agent._replace(actor=actor, critic=critic, mean_reward=mean_reward)
 
 
 def see(network: Any, obs: Array, num_updates: Array) -> Any:
@@ -261,12 +259,6 @@ def step_critic(
     gradient, losses = jax.grad(loss, has_aux=True)(agent.critic)
     critic, opt_state = networks.gradient_step(agent.critic, gradient, agent.critic_opt_state, learning_rate)
     return agent._replace(critic=critic, critic_opt_state=opt_state), losses
-
-
-def of_action(q: Float[Array, "*batch M A"], action: Int[Array, "*batch"]) -> Float[Array, "*batch M"]:
-    """Each objective's value of the action taken; a masked sum is cheaper than a gather, forward and backward."""
-    chosen = jnp.arange(q.shape[-1]) == action[..., None]
-    return jnp.sum(jnp.where(chosen[..., None, :], q, 0.0), axis=-1)
 
 
 def positive(scale: Array) -> Array:

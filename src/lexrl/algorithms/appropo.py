@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 from lexrl import distributions, replay, returns
 from lexrl.algorithms import dqn, lagrangian, validation
 from lexrl.algorithms.dqn import DQN
-from lexrl.constraints import Box, ConvexSet, as_box
+from lexrl.constraints import ConvexSet, TargetBox, as_target_set
 from lexrl.networks import Network
 from lexrl.reprs import short_repr
 from lexrl.returns import EpisodeTracker
@@ -57,7 +57,9 @@ class State(NamedTuple):
 class ApproPO(eqx.Module):
     """A mixture of policies whose mean returns lie in a box (or another convex set)."""
 
-    target_set: ConvexSet = eqx.field(converter=as_box, default=as_box("reward in 90..350, cost in 0..10"))
+    target_set: ConvexSet = eqx.field(
+        converter=as_target_set, default=as_target_set("reward in 90..350, cost in 0..10")
+    )
     """The set in which the mean returns of the signals should lie, as in 'reward in 90..350, cost in 0..10'."""
     episodes_per_update: int = eqx.field(static=True, default=1)
     """Number of episodes between updates of the direction."""
@@ -207,7 +209,7 @@ class ApproPO(eqx.Module):
         )
         bounded = jnp.where(jnp.abs(corners) < 1e8, jnp.abs(corners), 0.0)
         each = jnp.maximum(bounded.max(axis=0), 1.0)
-        return each if isinstance(self.target_set, Box) else jnp.full_like(each, each.max())
+        return each if isinstance(self.target_set, TargetBox) else jnp.full_like(each, each.max())
 
 
 def nearest_in_cone(project: Any, kappa: Any, point: Float[Array, " L"]) -> Float[Array, " L"]:

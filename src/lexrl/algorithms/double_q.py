@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from lexrl import lex
 from lexrl.algorithms import tabular, validation
 from lexrl.algorithms.exploration import Exploration, Prefixes, as_exploration
-from lexrl.algorithms.tabular import Row, State
+from lexrl.algorithms.tabular import State, StateValues
 from lexrl.guard import Guard, as_guard
 from lexrl.reprs import short_repr
 from lexrl.schedules import Linear, OfRun, Power, Schedule, named
@@ -77,7 +77,7 @@ class DoubleQLearning(eqx.Module):
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
         table = jnp.int32(jax.random.uniform(key) < 0.5)
 
-        def bootstrap(ahead: Row) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
+        def bootstrap(ahead: StateValues) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
             tau = tabular.slack_at(self, state, ahead, self.update_tolerance)
             sets, best = lex.double_levels(ahead.q, state.q[1 - table, transition.next_obs], tau)
             return best, sets[-1]

@@ -18,7 +18,7 @@ import optax
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import distributions, lex, networks, optimizers, replay
+from lexrl import distributions, lex, networks, optimizers, replay, returns
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import scaling, validation
 from lexrl.algorithms.scaling import Scale
@@ -144,7 +144,7 @@ class Successors(NamedTuple):
 
 def best(successors: Successors) -> tuple[Float[Array, "K B 1"], Metrics]:
     """The value of the best action."""
-    return ac.of_action(successors.value, jnp.argmax(successors.choice[..., 0, :], axis=-1)), {}
+    return returns.of_action(successors.value, jnp.argmax(successors.choice[..., 0, :], axis=-1)), {}
 
 
 def init(settings: Any, spec: Spec, key: Array) -> State:
@@ -240,7 +240,7 @@ def _step(settings: Any, state: State, batch: Transition, bootstrap: Bootstrap) 
     goal = (each.reward + gamma * each.discount[..., None] * boot) / size
 
     def loss(nets: Network) -> tuple[Array, Metrics]:
-        q = ac.of_action(gain * jax.vmap(lambda net, obs: net(obs))(nets, each.obs), each.action)
+        q = returns.of_action(gain * jax.vmap(lambda net, obs: net(obs))(nets, each.obs), each.action)
         huber = jnp.mean(optax.huber_loss(q, goal), axis=(0, 1))
         error = size * jnp.mean(jnp.abs(q - goal), axis=(0, 1))
         # Members are summed, so that each learns as it would alone.

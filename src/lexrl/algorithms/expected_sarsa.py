@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from lexrl import lex
 from lexrl.algorithms import tabular, validation
 from lexrl.algorithms.exploration import Exploration, Prefixes, as_exploration
-from lexrl.algorithms.tabular import Row, State
+from lexrl.algorithms.tabular import State, StateValues
 from lexrl.guard import Guard, as_guard
 from lexrl.reprs import short_repr
 from lexrl.schedules import Linear, OfRun, Power, Schedule, named
@@ -68,7 +68,7 @@ class ExpectedSarsa(eqx.Module):
     prefix = tabular.prefix
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
-        def bootstrap(ahead: Row) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
+        def bootstrap(ahead: StateValues) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
             tau = tabular.slack_at(self, state, ahead)
             behaves = not isinstance(self.exploration, Prefixes)
             policy = tabular.explored(self, state, ahead, tau) if behaves else tabular.greedy(self, ahead, tau)

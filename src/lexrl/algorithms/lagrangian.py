@@ -48,7 +48,7 @@ class State(NamedTuple):
     num_updates: Int[Array, ""]
 
 
-class EpisodeSums(NamedTuple):
+class EndedEpisodes(NamedTuple):
     """Episodes that ended: how many, and the sums over them of what is optimized and of each limited signal."""
 
     episodes: Float[Array, ""]
@@ -105,7 +105,7 @@ class PIDLagrangian(eqx.Module):
         value = jnp.where(num_episodes > 0, value, state.value)
         return State(mean, seen, integral, violation, value, num_updates)
 
-    def follow(self, state: State, ended: EpisodeSums, lower_bounds: Float[Array, " K"]) -> State:
+    def follow(self, state: State, ended: EndedEpisodes, lower_bounds: Float[Array, " K"]) -> State:
         """`update` with the episodes that ended."""
         return self.update(state, ended.episodes, ended.total[1:], lower_bounds)
 
@@ -118,7 +118,7 @@ class UnitFreeState(NamedTuple):
     """The multipliers, and what their units come from."""
 
     inner: State
-    sums: EpisodeSums
+    sums: EndedEpisodes
     """Of all episodes since training began."""
 
     @property
@@ -154,9 +154,9 @@ class UnitFreeLagrangian(eqx.Module):
 
     def init(self, num_limits: int) -> UnitFreeState:
         zeros = jnp.zeros(1 + num_limits)
-        return UnitFreeState(self.pid.init(num_limits), EpisodeSums(jnp.float32(0), zeros, zeros))
+        return UnitFreeState(self.pid.init(num_limits), EndedEpisodes(jnp.float32(0), zeros, zeros))
 
-    def follow(self, state: UnitFreeState, ended: EpisodeSums, lower_bounds: Float[Array, " K"]) -> UnitFreeState:
+    def follow(self, state: UnitFreeState, ended: EndedEpisodes, lower_bounds: Float[Array, " K"]) -> UnitFreeState:
         """Take in the episodes that ended."""
         before, state = state.unit, state._replace(sums=jax.tree.map(jnp.add, state.sums, ended))
         unit = state.unit[1:]

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from lexrl import returns
 from lexrl.algorithms import actor_critic, lagrangian, ppo, validation
 from lexrl.algorithms.actor_critic import Agent
-from lexrl.algorithms.lagrangian import EpisodeSums, PIDLagrangian, UnitFreeLagrangian
+from lexrl.algorithms.lagrangian import EndedEpisodes, PIDLagrangian, UnitFreeLagrangian
 from lexrl.algorithms.ppo import Surrogate
 from lexrl.constraints import Limit, as_limits
 from lexrl.networks import Networks
@@ -110,7 +110,7 @@ class PPOLagrangian(eqx.Module):
         episode_tracker, episode_stats = returns.track_episodes(
             state.episode_tracker, rollout.reward, rollout.last, jnp.ones_like(weights)
         )
-        ended = EpisodeSums(episode_stats.episodes, episode_stats.total, episode_stats.squares)
+        ended = EndedEpisodes(episode_stats.episodes, episode_stats.total, episode_stats.squares)
         multipliers = self.lagrangian.follow(state.lagrangian, ended, lagrangian.lower_bounds(self.constraints))
         metrics |= lagrangian.metrics(multipliers, state.reward_weights[1:])
         metrics |= {"value_loss": metrics["value_loss"].sum()}

@@ -121,7 +121,7 @@ def advantages(algorithm: Any, agent: Agent, rollout: Transition) -> tuple[Agent
     next_value = agent.value_scale * expected(next_q, agent.actor(rollout.next_obs))
     errors = returns.td_errors(rollout.reward, rollout.discount, value, next_value, gamma)
     advantage = returns.gae(errors, rollout.last, gamma, algorithm.gae_lambda)
-    chosen = agent.value_scale * actor_critic.of_action(q, rollout.action)
+    chosen = agent.value_scale * returns.of_action(q, rollout.action)
     agent, batch = actor_critic.make_batch(agent, rollout, policy, value, advantage, gamma, min_step)
     batch = batch._replace(advantage=chosen.reshape(batch.advantage.shape))
     return agent, actor_critic.discount_states(batch) if algorithm.discounted_states else batch
@@ -135,4 +135,4 @@ def expected(q: Float[Array, "*batch M A"], policy: Distribution) -> Float[Array
 
 def predict_chosen(networks: Networks, critic: Network, batch: Batch) -> Float[Array, "B M"]:
     """`Q_i` of the actions of a batch, divided by the scale."""
-    return actor_critic.of_action(actor_critic.predict(networks, critic, batch.obs), batch.action)
+    return returns.of_action(actor_critic.predict(networks, critic, batch.obs), batch.action)

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from lexrl import lex
 from lexrl.algorithms import tabular, validation
 from lexrl.algorithms.exploration import Exploration, Prefixes, as_exploration
-from lexrl.algorithms.tabular import Row, State
+from lexrl.algorithms.tabular import State, StateValues
 from lexrl.guard import Guard, as_guard
 from lexrl.reprs import short_repr
 from lexrl.schedules import Linear, OfRun, Power, Schedule, named
@@ -71,7 +71,7 @@ class QLearning(eqx.Module):
     prefix = tabular.prefix
 
     def learn(self, state: State, transition: Transition, key: Array) -> tuple[State, Metrics]:
-        def bootstrap(ahead: Row) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
+        def bootstrap(ahead: StateValues) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
             sets, best = lex.levels(ahead.q, tabular.slack_at(self, state, ahead, self.update_tolerance))
             return best, sets[-1]
 

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from lexrl import returns
 from lexrl.algorithms import a2c, actor_critic, lagrangian, validation
 from lexrl.algorithms.actor_critic import Agent
-from lexrl.algorithms.lagrangian import EpisodeSums, PIDLagrangian, UnitFreeLagrangian
+from lexrl.algorithms.lagrangian import EndedEpisodes, PIDLagrangian, UnitFreeLagrangian
 from lexrl.constraints import Limit, as_limits
 from lexrl.networks import Networks
 from lexrl.reprs import short_repr
@@ -96,7 +96,7 @@ class RCPO(eqx.Module):
         episode_tracker, episode_stats = returns.track_episodes(
             state.episode_tracker, rollout.reward, rollout.last, jnp.ones_like(state.objective_weights)
         )
-        ended = EpisodeSums(episode_stats.episodes, rows @ episode_stats.total, rows**2 @ episode_stats.squares)
+        ended = EndedEpisodes(episode_stats.episodes, rows @ episode_stats.total, rows**2 @ episode_stats.squares)
         multipliers = self.lagrangian.follow(state.lagrangian, ended, lagrangian.lower_bounds(self.constraints))
         metrics |= lagrangian.metrics(multipliers, state.constraint_weights)
         metrics |= {"value_loss": metrics["value_loss"][0]}

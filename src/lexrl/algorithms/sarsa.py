@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from lexrl import lex
 from lexrl.algorithms import tabular, validation
 from lexrl.algorithms.exploration import Exploration, Prefixes, as_exploration
-from lexrl.algorithms.tabular import Row, State
+from lexrl.algorithms.tabular import State, StateValues
 from lexrl.guard import Guard, as_guard
 from lexrl.reprs import short_repr
 from lexrl.schedules import Linear, OfRun, Power, Schedule, named
@@ -81,7 +81,7 @@ class Sarsa(eqx.Module):
         drawn = self.act(state, pending.next_obs, key, greedy=not behaves)
         next_action = jnp.where(pending.last, drawn, transition.action) if behaves else drawn
 
-        def bootstrap(ahead: Row) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
+        def bootstrap(ahead: StateValues) -> tuple[Float[Array, " M"], Bool[Array, " A"]]:
             return ahead.q[:, next_action], lex.admissible(ahead.q, tabular.slack_at(self, state, ahead))
 
         learned, metrics = tabular.learn(self, state, pending, bootstrap, valid=state.num_updates > 0)

@@ -49,7 +49,7 @@ class State(NamedTuple):
     num_updates: Int[Array, ""]
 
 
-class Row(NamedTuple):
+class StateValues(NamedTuple):
     """What is known about one state of the environment."""
 
     q: Float[Array, "*batch M A"]
@@ -110,12 +110,12 @@ def probabilities(algorithm: Any, state: State, obs: Array, *, greedy: bool = Fa
     return explores if state.episode is None else episodes.probabilities(state.episode, obs, explores, served)
 
 
-def explored(algorithm: Any, state: State, here: Row, tau: lex.Slack) -> Float[Array, " A"]:
+def explored(algorithm: Any, state: State, here: StateValues, tau: lex.Slack) -> Float[Array, " A"]:
     """The exploration's probability of each action."""
     return algorithm.exploration.probabilities(here.q, tau, 1 + here.visits.sum(), state.num_updates + 1)
 
 
-def greedy(algorithm: Any, here: Row, tau: lex.Slack) -> Float[Array, " A"]:
+def greedy(algorithm: Any, here: StateValues, tau: lex.Slack) -> Float[Array, " A"]:
     """The probabilities of the policy that serves all objectives, without exploration."""
     return lex.uniform(_served(algorithm, here.q, tau)[-1])
 
@@ -159,7 +159,7 @@ def _step(algorithm: Any, state: State, transition: Transition, key: Array) -> t
     return state._replace(episode=episode), metrics
 
 
-Bootstrap = Callable[[Row], tuple[Float[Array, " M"], Bool[Array, " A"]]]
+Bootstrap = Callable[[StateValues], tuple[Float[Array, " M"], Bool[Array, " A"]]]
 """From what is known about the successor, its value for every objective and its admissible set."""
 
 
@@ -198,21 +198,23 @@ def learn(
     return learned, {"td_error": jnp.abs(error), "num_admissible": admissible.sum()}
 
 
-def row(state: State, obs: Any, table: tuple[Array, ...] = ()) -> Row:
+def row(state: State, obs: Any, table: tuple[Array, ...] = ()) -> StateValues:
     """What one table knows about a state of the environment (`...`: about all); of two tables, their mean."""
     if state.q.ndim == 4 and not table:
         one, other = (row(state, obs, (jnp.int32(j),)) for j in (0, 1))
         errors = [each.error for each in (one, other) if each.error is not None]
         error = 0.5 * jnp.sqrt(errors[0] ** 2 + errors[1] ** 2) if errors else None
-        return Row(0.5 * (one.q + other.q), error, one.visits + other.visits)
+        return StateValues(0.5 * (one.q + other.q), error, one.visits + other.visits)
     visits = state.visits[(*table, obs)]
     if state.variance is None:
-        return Row(state.q[(*table, obs)], None, visits)
+        return StateValues(state.q[(*table, obs)], None, visits)
     error = jnp.sqrt(state.variance[(*table, obs)])
-    return Row(state.q[(*table, obs)], jnp.where((visits < _LEAST_VISITS)[..., None, :], jnp.inf, error), visits)
+    return StateValues(
+        state.q[(*table, obs)], jnp.where((visits < _LEAST_VISITS)[..., None, :], jnp.inf, error), visits
+    )
 
 
-def slack_at(algorithm: Any, state: State, here: Row, tolerances: Tolerances | None = None) -> lex.Slack:
+def slack_at(algorithm: Any, state: State, here: StateValues, tolerances: Tolerances | None = None) -> lex.Slack:
     """The tolerance now, with what the estimates at a state cannot tell apart."""
     chosen, time = algorithm.tolerance if tolerances is None else tolerances, state.num_updates + 1
     if here.error is None or state.extremes is None:

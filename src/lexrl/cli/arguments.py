@@ -19,8 +19,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from lexrl import catalog
 from lexrl.algorithms.exploration import Exploration, as_exploration
 from lexrl.cli.console import console
-from lexrl.constraints import Box, ChanceConstraint, ConvexSet, Limit, as_box
-from lexrl.dual_ascent import Schedules, as_schedules
+from lexrl.constraints import ChanceConstraint, ConvexSet, Limit, TargetBox, as_target_set
 from lexrl.envs import highway
 from lexrl.envs.factory import builder, gym_id
 from lexrl.errors import InputError, suggestion
@@ -28,7 +27,7 @@ from lexrl.guard import Guard, as_guard
 from lexrl.networks import Builder, Features, as_builder, find_function
 from lexrl.optimizers import Optimizer, as_optimizer
 from lexrl.runs.run import DEFAULT, TOTAL_TIMESTEPS, find_preset
-from lexrl.schedules import OfRun, Schedule, as_length, as_schedule
+from lexrl.schedules import OfRun, Schedule, Schedules, as_length, as_schedule, as_schedules
 from lexrl.tolerance import Evidence, Tolerances, as_evidence, as_tolerance
 
 Place = Annotated[pathlib.Path | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")]
@@ -229,8 +228,8 @@ def registry() -> ConstructorRegistry:
         Optional[float]: (_number, "FLOAT"),  # noqa: UP045
         tuple[Limit, ...]: (str, "LIMIT [..]"),
         tuple[ChanceConstraint, ...]: (str, "CHANCE-CONSTRAINT [..]"),
-        Box: (as_box, "BOX"),
-        ConvexSet: (as_box, "BOX"),
+        TargetBox: (as_target_set, "BOX"),
+        ConvexSet: (as_target_set, "BOX"),
     }
 
     @registry.primitive_rule

@@ -53,7 +53,7 @@ def _as_json(found: list[RunFolder], tolerance: np.ndarray) -> list[dict[str, An
     rows = []
     for row in rank_runs(found, tolerance):
         means = {one.name: float(row.run.final[:, i].mean()) for i, one in enumerate(row.run.objectives)}
-        rows.append({"class": row.rank, "run": str(row.run.path), "means": means, "against_above": row.verdict})
+        rows.append({"class": row.rank, "run": str(row.run.path), "means": means, "against_above": row.compared})
     return rows
 
 
@@ -80,5 +80,5 @@ def _ranking(found: list[RunFolder], tolerance: np.ndarray) -> Table:
         table.add_column(column)
     for row in rank_runs(found, tolerance):
         shown = [str(stats.mean(row.run.final[:, i])) for i in range(len(objectives))]
-        table.add_row(str(row.rank), str(row.run.path), *shown, row.verdict)
+        table.add_row(str(row.rank), str(row.run.path), *shown, row.compared)
     return table

@@ -67,14 +67,14 @@ def drop(returns: np.ndarray, order: Order) -> dict[int, Dropped]:
     kept = places[: -(-len(places) // 2)]
     dropped = {}
     for i in places[len(kept) :]:
-        verdict, by = _decided(found, i, kept)
-        if verdict is not None and verdict.by is not None:
-            dropped[int(known[i])] = Dropped(int(known[by]), verdict.over, verdict.by)
+        odds, by = _decided(found, i, kept)
+        if odds is not None and odds.by is not None:
+            dropped[int(known[i])] = Dropped(int(known[by]), odds.over, odds.by)
     return dropped
 
 
-def _decided(found: ranking.Standings, i: int, kept: Sequence[int]) -> tuple[ranking.Verdict | None, int]:
-    """The clearest verdict of a kept one against another that is decided; None if there is none."""
-    by = max(kept, key=lambda j: found.verdicts[j][i].over)
-    verdict = found.verdicts[by][i]
-    return (verdict if verdict.winner > 0 else None), by
+def _decided(found: ranking.Standings, i: int, kept: Sequence[int]) -> tuple[ranking.Odds | None, int]:
+    """The clearest odds of a kept one against another, where it is decided; None if there is none."""
+    by = max(kept, key=lambda j: found.odds[j][i].over)
+    odds = found.odds[by][i]
+    return (odds if odds.winner > 0 else None), by

@@ -11,7 +11,8 @@ import numpy as np
 from jax import Array
 
 from lexrl.envs.cart_safe import FORCE, TRACK, euler
-from lexrl.types import Box, Discrete, EnvSpec, Step, require_episode
+from lexrl.errors import require_whole
+from lexrl.types import Box, Discrete, EnvSpec, Step
 
 MAX_ANGLE = np.float32(12 * np.pi / 180)
 
@@ -23,7 +24,7 @@ class CartPole(eqx.Module):
     """Length of an episode."""
 
     def __check_init__(self):
-        require_episode(self.max_episode_steps)
+        require_whole(max_episode_steps=self.max_episode_steps)
 
     @property
     def spec(self) -> EnvSpec:

@@ -23,7 +23,8 @@ from jax import Array
 from jaxtyping import Float, Int
 
 from lexrl.envs import drawing
-from lexrl.types import Box, Discrete, EnvSpec, Step, require_episode
+from lexrl.errors import require_whole
+from lexrl.types import Box, Discrete, EnvSpec, Step
 
 CART_MASS, POLE_MASS, HALF_LENGTH, GRAVITY, FORCE, SECONDS = 1.0, 0.1, 0.5, 9.8, 10.0, 0.02
 SAFE, TRACK = 1.0, 2.4
@@ -55,7 +56,7 @@ class CartSafe(eqx.Module):
     +1."""
 
     def __check_init__(self):
-        require_episode(self.max_episode_steps)
+        require_whole(max_episode_steps=self.max_episode_steps)
 
     @property
     def spec(self) -> EnvSpec:

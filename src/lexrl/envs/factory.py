@@ -25,7 +25,7 @@ EnvKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Settings of an environment; one for all seeds, or one each."""
 
 
-class Target(NamedTuple):
+class ResolvedEnv(NamedTuple):
     """An environment, and how it is made again."""
 
     env: Any
@@ -117,7 +117,7 @@ def env_name(env: Any) -> str:
     return env.name if isinstance(env, GymEnv | GymVectorEnv) else type(unwrapped(env)).__name__
 
 
-def resolve(env: Any, kwargs: EnvKwargs | None = None) -> Target:
+def resolve(env: Any, kwargs: EnvKwargs | None = None) -> ResolvedEnv:
     """The environment that a name, a class, a function or an instance stands for."""
     given = {} if kwargs is None else kwargs
     for one in [given] if isinstance(given, Mapping) or not isinstance(given, Sequence) else given:
@@ -125,8 +125,8 @@ def resolve(env: Any, kwargs: EnvKwargs | None = None) -> Target:
             raise InputError(f"The settings of an environment are {one!r}; give them by name, as in {{'size': 5}}.")
     if isinstance(env, str):
         if isinstance(given, Mapping):
-            return Target(make_env(env, **given), env, changed(env, given))
-        return Target(per_seed([make_env(env, **one) for one in given]), env, changed(env, given))
+            return ResolvedEnv(make_env(env, **given), env, changed(env, given))
+        return ResolvedEnv(per_seed([make_env(env, **one) for one in given]), env, changed(env, given))
     if not isinstance(given, Mapping):
         raise InputError("Settings for each seed need an environment that is named; else give lexrl.per_seed([...]).")
     if isinstance(env, type) and issubclass(env, eqx.Module):
@@ -179,12 +179,12 @@ def _without_settings(env: Any, kwargs: dict[str, Any]) -> Any:
     return env
 
 
-def _remembered(env: Any) -> Target:
+def _remembered(env: Any) -> ResolvedEnv:
     """An instance, with its name and settings where the catalog has its class."""
     entry = catalog.entry_of(catalog.ENVS, env)
     if entry is None or entry.load() is not type(env):
-        return Target(env, "", {})
-    return Target(env, entry.name, settings_of(env))
+        return ResolvedEnv(env, "", {})
+    return ResolvedEnv(env, entry.name, settings_of(env))
 
 
 def _changed(make: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:

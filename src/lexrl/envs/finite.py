@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from jax import Array
 
 from lexrl.backend import compute_once
-from lexrl.errors import InputError
+from lexrl.errors import InputError, require_whole
 from lexrl.momdp import MOMDP, from_outcomes
-from lexrl.types import Discrete, EnvSpec, Step, require_episode
+from lexrl.types import Discrete, EnvSpec, Step
 
 
 class FiniteEnv(eqx.Module):
@@ -46,7 +46,7 @@ class FiniteEnv(eqx.Module):
             reward_noise: standard deviation of Gaussian noise added to every signal.
             max_episode_steps: episodes are truncated after this many steps; algorithms bootstrap there.
         """
-        require_episode(max_episode_steps)
+        require_whole(max_episode_steps=max_episode_steps)
         if not reward_noise >= 0:
             raise InputError(f"reward_noise is {reward_noise:g}; a standard deviation must be 0 or more.")
         if not momdp.action_mask.all():

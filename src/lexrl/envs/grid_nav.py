@@ -19,7 +19,7 @@ from lexrl import memory
 from lexrl.envs import drawing
 from lexrl.errors import InputError, require_whole
 from lexrl.momdp import MOMDP, from_outcomes
-from lexrl.types import Box, Discrete, EnvSpec, Step, require_episode
+from lexrl.types import Box, Discrete, EnvSpec, Step
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 """Up, right, down, left, as (row, column)."""
@@ -47,7 +47,7 @@ class GridNav(eqx.Module):
     one_hot: bool = eqx.field(static=True)
 
     def __check_init__(self):
-        require_episode(self.max_episode_steps)
+        require_whole(max_episode_steps=self.max_episode_steps)
 
     @classmethod
     def generate(

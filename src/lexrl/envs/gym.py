@@ -19,8 +19,8 @@ from jax import Array
 from lexrl.envs import copies, signals
 from lexrl.envs.signals import Event, SignalFunction
 from lexrl.envs.spaces import Interface, convert_actions, convert_observations
-from lexrl.errors import InputError
-from lexrl.types import BatchedStep, Discrete, EnvSpec, Keys, require_episode
+from lexrl.errors import InputError, require_whole
+from lexrl.types import BatchedStep, Discrete, EnvSpec, Keys
 
 NUM_PROBE_STEPS = 100
 """Steps with random actions that are looked at for signals, by default."""
@@ -38,14 +38,14 @@ class UnlimitedEpisodes(UserWarning):
 class GymEnv:
     """A Gymnasium environment, for the host loop."""
 
-    make: Callable[..., Any]
-    interface: Interface
-    spec: EnvSpec
-    render_fps: float
-    description: str
-    """A sentence on the signals there are, and where they come from."""
     name: str
     """The id, or the class of the environment inside its wrappers."""
+    spec: EnvSpec
+    make: Callable[..., Any] = dataclasses.field(repr=False)
+    interface: Interface = dataclasses.field(repr=False)
+    render_fps: float = dataclasses.field(repr=False)
+    description: str = dataclasses.field(repr=False)
+    """A sentence on the signals there are, and where they come from."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ def episode_length(name: str, registered: Any, env: Any, max_episode_steps: int 
             UnlimitedEpisodes,
             stacklevel=3,
         )
-    require_episode(max_episode_steps)
+    require_whole(max_episode_steps=max_episode_steps)
     return int(max_episode_steps)
 
 

@@ -24,8 +24,8 @@ from jax import Array
 from jaxtyping import Float
 
 from lexrl.envs import drawing
-from lexrl.errors import InputError
-from lexrl.types import Box, EnvSpec, Step, require_episode
+from lexrl.errors import InputError, require_whole
+from lexrl.types import Box, EnvSpec, Step
 
 POWER, SLOPE = 0.0015, 0.0025
 LEFT, RIGHT, MAX_SPEED, GOAL = -1.2, 0.6, 0.07, 0.45
@@ -50,7 +50,7 @@ class MountainCarSafe(eqx.Module):
                 f"cost_boundary is {boundary:g}; it must lie between the left end of the track, {LEFT:g}, and the "
                 f"leftmost start position, {START[0]:g}."
             )
-        require_episode(self.max_episode_steps)
+        require_whole(max_episode_steps=self.max_episode_steps)
 
     @property
     def spec(self) -> EnvSpec:

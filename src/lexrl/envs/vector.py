@@ -28,14 +28,14 @@ from lexrl.types import BatchedStep, EnvSpec, Keys
 class GymVectorEnv:
     """A Gymnasium vector environment, for the host loop."""
 
-    make: Callable[[], Any]
-    num_envs: int
-    interface: Interface
-    spec: EnvSpec
-    description: str
-    """A sentence on the signals there are, and where they come from."""
     name: str
     """The class of the vector environment inside its wrappers."""
+    num_envs: int
+    spec: EnvSpec
+    make: Callable[[], Any] = dataclasses.field(repr=False)
+    interface: Interface = dataclasses.field(repr=False)
+    description: str = dataclasses.field(repr=False)
+    """A sentence on the signals there are, and where they come from."""
 
     def __init__(
         self,

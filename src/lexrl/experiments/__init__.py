@@ -41,7 +41,7 @@ class Experiment(Protocol):
         ...
 
 
-class Event(NamedTuple):
+class JobEvent(NamedTuple):
     """What happened while an experiment ran."""
 
     job: Job
@@ -61,7 +61,7 @@ def find(name: str) -> Experiment:
     return catalog.find(catalog.EXPERIMENTS, name, "experiment").load()
 
 
-def perform(planned: Sequence[Job], root: pathlib.Path) -> Iterator[Event]:
+def perform(planned: Sequence[Job], root: pathlib.Path) -> Iterator[JobEvent]:
     """Run the jobs that are not finished; a job that fails is reported, and the others continue."""
     for job in planned:
         try:
@@ -70,11 +70,11 @@ def perform(planned: Sequence[Job], root: pathlib.Path) -> Iterator[Event]:
             watch, result = speeds.Stopwatch(job), None
             for result in schedule.perform(root, job):
                 watch.lap(int(result.steps[-1]))
-                yield Event(job, result, over=False)
+                yield JobEvent(job, result, over=False)
             watch.save()
-            yield Event(job, result, over=True)
+            yield JobEvent(job, result, over=True)
         except InputError as error:
-            yield Event(job, None, over=True, why=str(error))
+            yield JobEvent(job, None, over=True, why=str(error))
 
 
 def perform_on(

@@ -103,7 +103,7 @@ def distance_to_optimum(result: Result) -> dict[str, Any]:
     return {"first_gap": gaps, "exact": found}
 
 
-class Measured(NamedTuple):
+class ScalingCurve(NamedTuple):
     """One algorithm with one number of states."""
 
     label: str
@@ -145,7 +145,7 @@ _CAPTION = (
 )
 
 
-def _measure(key: tuple[int, str], here: Sequence[Finished]) -> Measured:
+def _measure(key: tuple[int, str], here: Sequence[Finished]) -> ScalingCurve:
     states, name = key
     sizes = np.array([one.job.tags["objectives"] for one in here])
     times = [learning_time(*one.found.curves()) for one in here]
@@ -160,10 +160,10 @@ def _measure(key: tuple[int, str], here: Sequence[Finished]) -> Measured:
     law = fit(sizes, times)
     series = Series(label, sizes, *np.array(intervals).T)
     if law is None:
-        return Measured(label, states, series, Interval(np.nan, np.nan, np.nan), rows)
+        return ScalingCurve(label, states, series, Interval(np.nan, np.nan, np.nan), rows)
     exponent = tuple(map(float, law.exponent)) if np.isfinite(law.exponent.low) else None
     series = series._replace(fit=(sizes, np.array(law.line)), exponent=exponent)
-    return Measured(label, states, series, law.exponent, rows)
+    return ScalingCurve(label, states, series, law.exponent, rows)
 
 
 def _claim(exponents: Sequence[tuple[str, Interval]]) -> Claim:

@@ -95,7 +95,7 @@ def evaluate_on_host(
 ) -> Evaluation:
     """`evaluate` for an environment that is stepped from Python; with the same keys."""
     check_episodes(episodes)
-    discount = np.broadcast_to(np.asarray(gamma, np.float32), (len(population.order.objectives),))
+    discount = _discounts(gamma, population)
     each = [jax.device_put(agent) for agent in unstack(agents, population.size)]
     spec = population.spec._replace(max_episode_steps=_longest(population.spec, max_steps))
     n = batched.num_side_by_side(env, population.algorithms.num_envs, episodes)

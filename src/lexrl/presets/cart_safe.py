@@ -14,22 +14,22 @@ CONSTRAINTS = Constraints("cost <= 10", "reward in 90..350, cost in 0..10", "cos
 NETWORKS = Networks(hidden_sizes=(24, 24), normalize_observations=False)
 ENV = {"observe_cos_sin": True}
 
-PROXIMAL: dict[str, Any] = {
+LPPO: dict[str, Any] = {
     "num_envs": 32,
     "num_steps": 64,
     "networks": NETWORKS,
     "gae_lambda": 0.97,
     "learning_rate": Linear(5e-3, 5e-5, OfRun(0.99)),
-    "critic_learning_rate": Linear(2e-3, 1e-4, OfRun(0.99)),
 }
-ON_POLICY: dict[str, Any] = {
+PROXIMAL = LPPO | {"critic_learning_rate": Linear(2e-3, 1e-4, OfRun(0.99))}
+LA2C: dict[str, Any] = {
     "num_envs": 16,
     "num_steps": 64,
     "networks": NETWORKS,
     "gae_lambda": 0.98,
     "learning_rate": Linear(3e-3, 1.3e-4),
-    "critic_learning_rate": 3e-3,
 }
+ON_POLICY = LA2C | {"critic_learning_rate": 3e-3}
 REPLAYED: dict[str, Any] = {
     "num_envs": 8,
     "num_steps": 4,
@@ -42,21 +42,6 @@ REPLAYED: dict[str, Any] = {
     "buffer_size": 1_536_000,
     "learning_rate": Linear(3e-4, 9e-6),
     "epsilon": Linear(1.0, 0.05, OfRun(0.0667)),
-}
-
-LPPO: dict[str, Any] = {
-    "num_envs": 32,
-    "num_steps": 64,
-    "networks": NETWORKS,
-    "gae_lambda": 0.97,
-    "learning_rate": Linear(5e-3, 5e-5, OfRun(0.99)),
-}
-LA2C: dict[str, Any] = {
-    "num_envs": 16,
-    "num_steps": 64,
-    "networks": NETWORKS,
-    "gae_lambda": 0.98,
-    "learning_rate": Linear(3e-3, 1.3e-4),
 }
 
 

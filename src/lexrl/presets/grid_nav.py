@@ -14,24 +14,23 @@ from lexrl.tolerance import Relative
 CONSTRAINTS = Constraints("cost <= 5", "reward in 90..100, cost in 0..5", "cost <= 5 with 0.95")
 TABLE = Networks(hidden_sizes=(), use_bias=False)
 
-PROXIMAL: dict[str, Any] = {
+LPPO: dict[str, Any] = {
     "gamma": 0.95,
     "networks": TABLE,
     "num_envs": 64,
     "num_steps": 32,
     "gae_lambda": 0.99,
     "learning_rate": Linear(1e-2, 3.3e-4),
-    "critic_learning_rate": Linear(5e-2, 3.1e-3),
-    "ent_coef": Linear(0.05, 0.0, OfRun(0.717)),
 }
-ON_POLICY: dict[str, Any] = {
+PROXIMAL = LPPO | {"critic_learning_rate": Linear(5e-2, 3.1e-3), "ent_coef": Linear(0.05, 0.0, OfRun(0.717))}
+LA2C: dict[str, Any] = {
     "gamma": 0.95,
     "networks": TABLE,
     "num_envs": 32,
     "num_steps": 16,
     "learning_rate": Linear(3e-2, 1e-3),
-    "critic_learning_rate": Linear(5e-2, 5e-3),
 }
+ON_POLICY = LA2C | {"critic_learning_rate": Linear(5e-2, 5e-3)}
 REPLAYED: dict[str, Any] = {
     "num_envs": 16,
     "num_steps": 4,
@@ -48,21 +47,6 @@ REPLAYED: dict[str, Any] = {
     "use_bias": False,
     "optimizer": "sgd",
     "max_grad_norm": 0.0,
-}
-LPPO: dict[str, Any] = {
-    "gamma": 0.95,
-    "networks": TABLE,
-    "num_envs": 64,
-    "num_steps": 32,
-    "gae_lambda": 0.99,
-    "learning_rate": Linear(1e-2, 3.3e-4),
-}
-LA2C: dict[str, Any] = {
-    "gamma": 0.95,
-    "networks": TABLE,
-    "num_envs": 32,
-    "num_steps": 16,
-    "learning_rate": Linear(3e-2, 1e-3),
 }
 
 

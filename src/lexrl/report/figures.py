@@ -13,7 +13,7 @@ ON_PAGE: Spec = CONFIG | {"legend": {"disable": True}}
 HIDDEN = "indexof(hidden, datum.label) < 0"
 
 
-class Panel(NamedTuple):
+class DescribedChart(NamedTuple):
     """One chart of a figure."""
 
     spec: Spec
@@ -23,7 +23,7 @@ class Panel(NamedTuple):
     """HTML under the chart."""
 
 
-def figure(name: str, panels: Sequence[Panel], labels: Sequence[str], styles: Palette, caption: str) -> str:
+def figure(name: str, panels: Sequence[DescribedChart], labels: Sequence[str], styles: Palette, caption: str) -> str:
     """Charts side by side under one legend."""
     keys = "".join(
         f"<li class=key data-l='{_safe(label)}'>{palette.swatch(label, styles)}{html.escape(label)}" for label in labels
@@ -35,7 +35,7 @@ def figure(name: str, panels: Sequence[Panel], labels: Sequence[str], styles: Pa
     )
 
 
-def _panel(panel: Panel) -> str:
+def _panel(panel: DescribedChart) -> str:
     drawn = Chart(panel.spec | {"config": ON_PAGE}).inline()
     data = as_text(compact(live(panel.spec))).replace("<", "\\u003c")
     return (

@@ -17,7 +17,7 @@ from lexrl.report.experiment import Experiment
 from lexrl.report.palette import Palette
 from lexrl.report.picture import Picture
 from lexrl.report.sections import claims, curves, front, images, plane, ranking, scaling, table, text
-from lexrl.report.verdict_grid import Judged
+from lexrl.report.verdict_grid import JudgedRun
 
 
 @runtime_checkable
@@ -57,7 +57,7 @@ class Chapter(NamedTuple):
 
     experiment: Experiment
     sections: tuple[Any, ...]
-    judged: tuple[Judged, ...] = ()
+    judged: tuple[JudgedRun, ...] = ()
     """Those of its runs that have a verdict."""
 
     def labels(self) -> list[str]:
@@ -81,7 +81,7 @@ def read(folder: pathlib.Path) -> Chapter:
     return Chapter(found, tuple(sections), tuple(_judged(found)))
 
 
-def _judged(found: Experiment) -> list[Judged]:
+def _judged(found: Experiment) -> list[JudgedRun]:
     """The verdicts of an experiment's runs; a run that cannot be read has none, and the chapter says so elsewhere."""
     runs = []
     for row in found.runs:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexrl.report import figures, marks
+from lexrl.report import marks
 from lexrl.report.chart import FAINT, Spec
 from lexrl.report.checked import Checked, as_json
+from lexrl.report.figures import DescribedChart
 from lexrl.report.marks import Axis, Frame
 from lexrl.report.palette import Palette
 
@@ -144,8 +145,8 @@ def describe(panel: Panel, x_title: str) -> str:
     return f"{panel.title or panel.y}: {panel.y} against {x_title}. At the right end: {ends}.{marked}"
 
 
-def on_page(panel: Panel, across: Axis, labels: Sequence[str], styles: Palette, layers: Layers) -> figures.Panel:
-    return figures.Panel(spec(panel, across, labels, styles, layers), describe(panel, across.title))
+def on_page(panel: Panel, across: Axis, labels: Sequence[str], styles: Palette, layers: Layers) -> DescribedChart:
+    return DescribedChart(spec(panel, across, labels, styles, layers), describe(panel, across.title))
 
 
 def _rows(series: Series, kind: str, frame: Frame) -> list[marks.Row]:

@@ -8,7 +8,7 @@ import numpy as np
 from lexrl.errors import InputError
 
 SURE = 0.95
-"""The probability from which on a verdict is decided."""
+"""The probability from which on it is decided which of two runs is better."""
 
 RESAMPLES = 10_000
 """So many that a probability of 0.95 has a standard error of 0.002."""
@@ -17,7 +17,7 @@ Tolerance = float | int | Sequence[float] | Sequence[int] | np.ndarray
 """One for all objectives, or one for each."""
 
 
-class Verdict(NamedTuple):
+class Odds(NamedTuple):
     """Probabilities that the first of two runs is better than, worse than, and equal to the second.
 
     NaN if a run has fewer than two seeds, since its variance is then unknown.
@@ -42,7 +42,7 @@ class Standings(NamedTuple):
     """From best to worst; inside a class the runs are undecided, and those that win more often come first."""
     over: np.ndarray
     """`[runs, runs]`: the probability that the row is better than the column."""
-    verdicts: tuple[tuple[Verdict, ...], ...]
+    odds: tuple[tuple[Odds, ...], ...]
     """The row against the column."""
 
 
@@ -53,7 +53,7 @@ def compare(
     tolerance: Tolerance = 0.0,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> Verdict:
+) -> Odds:
     """Whether one run is lexicographically better than another, both as values `[seeds, M]`.
 
     The seeds of each run are resampled independently. Each resample is compared objective by objective:
@@ -61,11 +61,11 @@ def compare(
         d_i = sign_i (mean_i of first - mean_i of second)
 
     The first `i` with `|d_i| > tolerance_i` decides, by the sign of `d_i`; where there is none, the two are equal. The
-    probabilities are shares of resamples. The verdict is decided if one run wins in 95 % of them, and then `by` is the
+    probabilities are shares of resamples. It is decided if one run wins in 95 % of them, and then `by` is the
     objective that decided most of these wins.
 
     With tolerance 0 an objective in which the runs differ only by noise still decides every resample, sometimes for one
-    run and sometimes for the other: the less important objectives are never compared, and the verdict is undecided.
+    run and sometimes for the other: the less important objectives are never compared, and nothing is decided.
     Rightly so: seeds can show that two means are within a tolerance, but not that they are equal. With a tolerance that
     is large compared with the noise, the runs are equal in that objective in nearly every resample, and the next one
     decides.
@@ -74,8 +74,8 @@ def compare(
     that drives the robot into the wall counts. The means of `n` resampled values vary too little, so each resample's
     deviation from the mean is scaled by `sqrt(n / chi)`, with `chi` from the chi-squared distribution with `n - 1`
     degrees of freedom: for normal values this is Student's t distribution. Measured (`benchmarks/intervals.py`) on
-    pairs of runs with equal means, where 10 false verdicts in 100 are allowed, 5 in either direction: with 3, 5, 10, 30
-    seeds there are 3, 7, 9, 10 for normal values and 3, 5, 9, 11 for lognormal ones.
+    pairs of runs with equal means, where 10 wrong decisions in 100 are allowed, 5 in either direction: with 3, 5, 10,
+    30 seeds there are 3, 7, 9, 10 for normal values and 3, 5, 9, 11 for lognormal ones.
 
     A seed without a value for every objective is left out.
 
@@ -83,7 +83,7 @@ def compare(
         signs: 1 to maximize an objective, -1 to minimize it.
         tolerance: a difference up to which two runs are equal: one number, or one for each objective.
     """
-    return rank([first, second], signs, tolerance, resamples, seed).verdicts[0][1]
+    return rank([first, second], signs, tolerance, resamples, seed).odds[0][1]
 
 
 def rank(
@@ -101,7 +101,7 @@ def rank(
     allows: doubt does not lower its rank. With a tolerance there can be cycles, where A beats B, B beats C, and C beats
     A: the runs of a cycle are in one class.
 
-    Each pair is compared at 95 %: among many runs a few such verdicts are wrong. An objective with a limit counts only
+    Each pair is compared at 95 %: among many runs a few such decisions are wrong. An objective with a limit counts only
     up to it.
     """
     values, direction, slack = _checked(runs, signs, tolerance)
@@ -114,23 +114,23 @@ def rank(
     # Each run has its own random stream, so that its resamples do not depend on what it is compared with.
     drawn = [resampled_means(each, resamples, np.random.default_rng([seed, i])) for i, each in enumerate(values)]
     size = [np.abs(each).max(axis=0, initial=0.0) for each in values]
-    verdicts = []
+    odds = []
     for i, row in enumerate(drawn):
         # Differences in the last digits are rounding errors of the sums.
         blur = [1e-12 * np.maximum(size[i], other) for other in size]
-        verdicts.append(
+        odds.append(
             tuple(
-                Verdict(0.0, 0.0, 1.0, None)
+                Odds(0.0, 0.0, 1.0, None)
                 if i == j
                 else _walk(_difference(direction, enough, row, column), slack + blur[j])
                 for j, column in enumerate(drawn)
             )
         )
-    over = np.array([[verdict.over for verdict in row] for row in verdicts])
-    beats = np.array([[verdict.winner > 0 for verdict in row] for row in verdicts])
-    equal = np.array([[verdict.equal for verdict in row] for row in verdicts])
+    over = np.array([[each.over for each in row] for row in odds])
+    beats = np.array([[each.winner > 0 for each in row] for row in odds])
+    equal = np.array([[each.equal for each in row] for row in odds])
     wins = np.where(np.isnan(over), 0.5, over + equal / 2).sum(axis=1)
-    return Standings(_classes(beats, wins), over, tuple(verdicts))
+    return Standings(_classes(beats, wins), over, tuple(odds))
 
 
 def _difference(direction: np.ndarray, enough: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -188,18 +188,18 @@ def bootstrap_means(values: np.ndarray, resamples: int, random: np.random.Genera
     return random.multinomial(n, np.full(n, 1 / n), resamples) @ values / n
 
 
-def _walk(gaps: np.ndarray, slack: np.ndarray) -> Verdict:
-    """The verdict on signed differences `[resamples, M]`."""
+def _walk(gaps: np.ndarray, slack: np.ndarray) -> Odds:
+    """Who wins, by signed differences `[resamples, M]`."""
     if np.isnan(gaps).any():
-        return Verdict(np.nan, np.nan, np.nan, None)
+        return Odds(np.nan, np.nan, np.nan, None)
     beyond = np.abs(gaps) > slack
     decider = beyond.argmax(axis=1)
     way = np.where(beyond.any(axis=1), np.sign(np.take_along_axis(gaps, decider[:, None], axis=1)[:, 0]), 0)
     over, under, equal = (float((way == each).mean()) for each in (1, -1, 0))
-    verdict = Verdict(over, under, equal, None)
-    if not verdict.winner:
-        return verdict
-    return verdict._replace(by=int(np.bincount(decider[way == verdict.winner]).argmax()))
+    found = Odds(over, under, equal, None)
+    if not found.winner:
+        return found
+    return found._replace(by=int(np.bincount(decider[way == found.winner]).argmax()))
 
 
 def _classes(beats: np.ndarray, wins: np.ndarray) -> tuple[tuple[int, ...], ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from lexrl import store
 from lexrl import verdict as judged
 from lexrl.report import ranking, stats
-from lexrl.report.ranking import Verdict
+from lexrl.report.ranking import Odds
 
 
 class Direction(NamedTuple):
@@ -97,8 +97,8 @@ class RankedRun(NamedTuple):
     run: RunFolder
     rank: int
     """Its class, from 1: the seeds do not distinguish the runs of one class."""
-    verdict: str
-    """Compared with the run above it."""
+    compared: str
+    """With the run above it."""
 
 
 def rank_runs(found: Sequence[RunFolder], tolerance: ranking.Tolerance = 0.0) -> list[RankedRun]:
@@ -108,8 +108,8 @@ def rank_runs(found: Sequence[RunFolder], tolerance: ranking.Tolerance = 0.0) ->
     above = None
     for rank, members in enumerate(result.classes, 1):
         for i in members:
-            verdict = "" if above is None else _in_words(result.verdicts[i][above], objectives)
-            rows.append(RankedRun(found[i], rank, verdict))
+            compared = "" if above is None else _in_words(result.odds[i][above], objectives)
+            rows.append(RankedRun(found[i], rank, compared))
             above = i
     return rows
 
@@ -119,7 +119,7 @@ def in_words(first: RunFolder, second: RunFolder, tolerance: ranking.Tolerance =
 
     The status is "kept" where it is decided, equal runs included.
     """
-    found = _ranked([first, second], tolerance).verdicts[0][1]
+    found = _ranked([first, second], tolerance).odds[0][1]
     if np.isnan(found.over):
         return "undecided", "Not decidable: the runs need two or more seeds each."
     if found.equal >= ranking.SURE:
@@ -143,13 +143,13 @@ def _ranked(found: Sequence[RunFolder], tolerance: ranking.Tolerance) -> ranking
     return ranking.rank([one.final for one in found], [one.sign for one in objectives], tolerance, limits=limits)
 
 
-def _in_words(verdict: Verdict, objectives: Sequence[Direction]) -> str:
-    """The verdict on a run compared with the one above it."""
-    if np.isnan(verdict.over):
+def _in_words(odds: Odds, objectives: Sequence[Direction]) -> str:
+    """How a run compares with the one above it."""
+    if np.isnan(odds.over):
         return "not comparable with one seed"
-    if verdict.winner and verdict.by is not None:
-        word, probability = ("better", verdict.over) if verdict.winner > 0 else ("worse", verdict.under)
-        return f"{word} {objectives[verdict.by].name}: {probability:.0%} sure"
-    if verdict.equal > 0.95:
+    if odds.winner and odds.by is not None:
+        word, probability = ("better", odds.over) if odds.winner > 0 else ("worse", odds.under)
+        return f"{word} {objectives[odds.by].name}: {probability:.0%} sure"
+    if odds.equal > 0.95:
         return "equal"
-    return f"undecided: better with probability {verdict.over:.0%}"
+    return f"undecided: better with probability {odds.over:.0%}"

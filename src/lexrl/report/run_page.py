@@ -77,7 +77,7 @@ def _ranked(same: Sequence[RankedRun], name: str) -> Table:
             Cell(title),
             Cell(str(row.rank), float(row.rank)),
             *(_cell(stats.mean(row.run.final[:, i])) for i in range(len(order))),
-            Cell(row.verdict),
+            Cell(row.compared),
         )
         for title, row in zip(_titles(same), same, strict=True)
     )

@@ -9,7 +9,7 @@ from lexrl.report.run_folder import RunFolder
 from lexrl.verdict import PHRASES, SYMBOLS, Status, Verdict
 
 
-class Judged(NamedTuple):
+class JudgedRun(NamedTuple):
     """A run with its verdict, and what the page calls it."""
 
     title: str
@@ -18,12 +18,12 @@ class Judged(NamedTuple):
     verdict: Verdict
 
 
-def judged(runs: Sequence[tuple[str, str, RunFolder]]) -> list[Judged]:
+def judged(runs: Sequence[tuple[str, str, RunFolder]]) -> list[JudgedRun]:
     """Those of titles, anchors and runs that have a verdict."""
-    return [Judged(title, anchor, found) for title, anchor, one in runs if (found := one.verdict) is not None]
+    return [JudgedRun(title, anchor, found) for title, anchor, one in runs if (found := one.verdict) is not None]
 
 
-def block(runs: Sequence[Judged], heading: str = "h2") -> str:
+def block(runs: Sequence[JudgedRun], heading: str = "h2") -> str:
     """All verdicts in one grid for each set of seeds; nothing if there is none."""
     if not runs:
         return ""
@@ -53,7 +53,7 @@ def details(one: RunFolder) -> str:
     return f"<ul class=verdict>{rows}</ul>{every if verdict.findings else ''}"
 
 
-def _grid(runs: Sequence[Judged]) -> str:
+def _grid(runs: Sequence[JudgedRun]) -> str:
     seeds = runs[0].verdict.seeds
     heads = "".join(f"<th scope=col aria-label='seed {seed}'>{seed}</th>" for seed in seeds)
     return (
@@ -64,7 +64,7 @@ def _grid(runs: Sequence[Judged]) -> str:
     )
 
 
-def _of_run(one: Judged) -> str:
+def _of_run(one: JudgedRun) -> str:
     """A group of rows, one for each objective that has something to keep."""
     verdict = one.verdict
     names = [name for name in verdict.objectives if any(f.objective == name for f in verdict.findings)] or [""]

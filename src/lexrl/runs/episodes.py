@@ -16,14 +16,14 @@ from lexrl.runs.policy import Policy
 from lexrl.types import BatchedEnv, EnvSpec, Renderable, SavableBatchedEnv, unwrapped
 
 
-class Episode(NamedTuple):
+class RecordedEpisode(NamedTuple):
     """The frames of an episode, one before its first step and one after each, and its returns in the user's signs."""
 
     frames: list[np.ndarray]
     returns: np.ndarray
 
 
-def record_episode(policy: Policy, env: Any, number: int = 0) -> Episode:
+def record_episode(policy: Policy, env: Any, number: int = 0) -> RecordedEpisode:
     """Play an episode of a policy's evaluation, by its number, with the greedy policy."""
     require_whole(0, **{"The episode": number})
     one, render = _renderer(env)
@@ -52,7 +52,9 @@ def _renderer(env: Any) -> tuple[BatchedEnv, Callable[[], np.ndarray]]:
     return one, lambda: np.asarray(env.render(jax.tree.map(lambda leaf: leaf[0], one.save())))
 
 
-def _play(policy: Policy, spec: EnvSpec, one: BatchedEnv, render: Callable[[], np.ndarray], number: int) -> Episode:
+def _play(
+    policy: Policy, spec: EnvSpec, one: BatchedEnv, render: Callable[[], np.ndarray], number: int
+) -> RecordedEpisode:
     """One episode, with the keys of the evaluation."""
     policy = policy.begun(number)
     purposes = (Purpose.EVALUATE_RESET, Purpose.EVALUATE_ACT, Purpose.EVALUATE_STEP)
@@ -66,4 +68,4 @@ def _play(policy: Policy, spec: EnvSpec, one: BatchedEnv, render: Callable[[], n
         frames.append(render())
         if step_.discount[0] == 0 or step_.truncated[0]:
             break
-    return Episode(frames, total[policy.order.columns(spec.signals)])
+    return RecordedEpisode(frames, total[policy.order.columns(spec.signals)])

@@ -16,7 +16,7 @@ GAMMA = 0.99
 """For an algorithm without a discount of its own."""
 
 
-class Comparison(NamedTuple):
+class ExactReturns(NamedTuple):
     """Discounted returns over an infinite horizon, in the user's signs."""
 
     returns: np.ndarray
@@ -37,7 +37,7 @@ class Comparison(NamedTuple):
         }
 
 
-def compare(result: Result, env: HasModel) -> Comparison | None:
+def compare(result: Result, env: HasModel) -> ExactReturns | None:
     """The policies of a result next to the optimum; None where that is not known."""
     run, algorithm = result.run, result.policies[0].algorithm
     spec = run.env.spec
@@ -52,7 +52,7 @@ def compare(result: Result, env: HasModel) -> Comparison | None:
         return None
 
 
-def _compare(result: Result, env: Any, process: MOMDP) -> Comparison:
+def _compare(result: Result, env: Any, process: MOMDP) -> ExactReturns:
     order = result.run.order
     algorithm = result.policies[0].algorithm
     # With multipliers, tolerances are about the return of the whole policy, and the best policies are stochastic.
@@ -64,7 +64,7 @@ def _compare(result: Result, env: Any, process: MOMDP) -> Comparison:
     returns = np.stack([exact.evaluate(process, policy, order).returns for policy in policies])
     title = f"Learned by {result.run.name}, seed {result.run.seeds[0]}: {order}"
     picture = draw_map(env, process, policies[0], title) if isinstance(env, GridNav) else None
-    return Comparison(order.unsigned(returns), order.unsigned(solution.returns), stochastic, picture)
+    return ExactReturns(order.unsigned(returns), order.unsigned(solution.returns), stochastic, picture)
 
 
 def draw_map(env: GridNav, process: MOMDP, policy: np.ndarray, title: str) -> bytes:

@@ -24,7 +24,7 @@ from lexrl.types import Discrete, State
 from lexrl.verdict import Verdict
 
 if TYPE_CHECKING:
-    from lexrl.runs.episodes import Episode
+    from lexrl.runs.episodes import RecordedEpisode
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -141,7 +141,7 @@ class Result:
 
     def video(
         self, path: str | pathlib.Path, seed: int | None = None, episode: int = 0, fps: float | None = None
-    ) -> "Episode":
+    ) -> "RecordedEpisode":
         """Record an episode of `evaluate` as GIF or MP4, or a strip of its frames as PNG, by the file name's extension.
 
         Args:

@@ -16,7 +16,7 @@ from lexrl.algorithms.validation import require_types
 from lexrl.envs.checker import check_env
 from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.envs.cost_aware_batched import CostAwareBatch
-from lexrl.envs.factory import EnvKwargs, Target, env_name, resolve
+from lexrl.envs.factory import EnvKwargs, ResolvedEnv, env_name, resolve
 from lexrl.envs.gym import GymEnv
 from lexrl.envs.per_seed import PerSeed
 from lexrl.errors import InputError, require_whole
@@ -178,7 +178,7 @@ def make_run(
     return run if run.name else dataclasses.replace(run, name=_name(each[0]))
 
 
-def _resolve_for(algorithms: Sequence[Any], env: Any, kwargs: EnvKwargs | None) -> Target:
+def _resolve_for(algorithms: Sequence[Any], env: Any, kwargs: EnvKwargs | None) -> ResolvedEnv:
     """The environment that is meant; for tables, one of Gymnasium's whose observations are a few integers has them as
     one."""
     target = resolve(env, kwargs)

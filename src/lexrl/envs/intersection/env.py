@@ -18,8 +18,8 @@ import numpy as np
 from lexrl.envs.gym import seeds_of
 from lexrl.envs.intersection import picture
 from lexrl.envs.intersection.state import NUM_FEATURES, NUM_ROWS, State, empty_state
-from lexrl.errors import InputError
-from lexrl.types import BatchedStep, Box, Discrete, EnvSpec, Keys, Step, require_episode
+from lexrl.errors import InputError, require_whole
+from lexrl.types import BatchedStep, Box, Discrete, EnvSpec, Keys, Step
 
 ACTIONS = ("SLOWER", "IDLE", "FASTER")
 MAX_INITIAL = 20
@@ -43,7 +43,7 @@ class Intersection:
     """Length of an episode, in seconds."""
 
     def __post_init__(self):
-        require_episode(self.max_episode_steps)
+        require_whole(max_episode_steps=self.max_episode_steps)
         if not 1 <= self.initial_vehicle_count <= MAX_INITIAL:
             raise InputError(
                 f"initial_vehicle_count is {self.initial_vehicle_count}; it must be from 1 to {MAX_INITIAL}."

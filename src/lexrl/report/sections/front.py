@@ -75,7 +75,7 @@ def html(section: Front, styles: Palette) -> str:
     caption = markup.caption(section.name, section.title, section.caption, rows(section))
     medians = ", ".join(f"{each.label} at {_pair(each.median())}" for each in section.points)
     words = f"{section.y} against {section.x}: {section.curve.label}, and the medians: {medians}."
-    panel = figures.Panel(_spec(section, styles, ""), words)
+    panel = figures.DescribedChart(_spec(section, styles, ""), words)
     return figures.figure(section.name, [panel], [section.curve.label, *labels(section)], styles, caption)
 
 

@@ -41,8 +41,10 @@ def labels(section: Plane) -> list[str]:
 def html(section: Plane, styles: Palette) -> str:
     caption = markup.caption(section.name, section.title, section.caption, rows(section))
     means = ", ".join(f"{each.label} at {_mean(each.x)}, {_mean(each.y)}" for each in section.points)
-    panel = figures.Panel(_spec(section, styles, ""), f"{section.y} against {section.x}, means of the seeds: {means}.")
-    return figures.figure(section.name, [panel], labels(section), styles, caption)
+    chart = figures.DescribedChart(
+        _spec(section, styles, ""), f"{section.y} against {section.x}, means of the seeds: {means}."
+    )
+    return figures.figure(section.name, [chart], labels(section), styles, caption)
 
 
 def figure(section: Plane, styles: Palette) -> Chart:
