@@ -140,7 +140,7 @@ def rows_of(question: str, problems: Sequence[Problem], learned: np.ndarray) -> 
     """How many runs keep the first objective, how many are optimal; then, by family, how many are optimal."""
     short = shortfalls(problems, learned)
     yield from _rates(question, short)
-    optimal = (short <= WITHIN).all(axis=-1)
+    optimal = np.asarray((short <= WITHIN).all(axis=-1))
     names = np.array([p.name for p in problems])
     for name in dict.fromkeys(names):
         own = optimal[:, names == name]

@@ -199,7 +199,7 @@ def as_evidence(given: Any) -> Any:
 def as_tolerance(given: Any) -> Any:
     """A number is absolute; text may be `0.01`, `5%` or `0.01 + 5%`; a sequence or a NumPy array gives one each."""
     if isinstance(given, np.ndarray) and given.ndim == 1:
-        given = given.tolist()
+        return as_tolerance(given.tolist())
     if isinstance(given, list | tuple):
         return tuple(as_tolerance(one) for one in given)
     if isinstance(given, str):
@@ -211,7 +211,10 @@ def as_tolerance(given: Any) -> Any:
             "Evidence is no tolerance: it judges the estimates of action values, and value-based algorithms have a "
             "setting of that name; use an absolute or relative tolerance."
         )
-    return given if isinstance(given, Tolerance) else Absolute(float(given) if isinstance(given, int) else given)
+    if isinstance(given, Tolerance):
+        return given
+    amount: Any = float(given) if isinstance(given, int) else given
+    return Absolute(amount)
 
 
 def as_optional_tolerance(given: Any) -> Any:

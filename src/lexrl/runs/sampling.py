@@ -59,7 +59,7 @@ class Look(NamedTuple):
     """Seconds that all episodes would take, by the speed of training; None where most of the time is compiling."""
 
 
-class Pace(NamedTuple):
+class EpisodeTime(NamedTuple):
     """How long episodes take."""
 
     seconds: float | None
@@ -174,8 +174,8 @@ _Player = Callable[[int, int], Episodes]
 
 
 def _play(
-    players: Sequence[_Player], begun: int, wanted: int, pace: Pace, deadline: float
-) -> tuple[list[Episodes], Pace]:
+    players: Sequence[_Player], begun: int, wanted: int, pace: EpisodeTime, deadline: float
+) -> tuple[list[Episodes], EpisodeTime]:
     """So many more episodes of each policy, or as many as there is time for; and how long they took."""
     played, done = [], 0
     while done < wanted:
@@ -209,16 +209,16 @@ def _by_speed(played: Sequence[Episodes], seconds: Sequence[float]) -> float:
     return min(of_others, sum(seconds)) / played[0].lengths.shape[1]
 
 
-def _expected_pace(result: Result, num_policies: int) -> Pace:
+def _expected_pace(result: Result, num_policies: int) -> EpisodeTime:
     """By the speed of training where the environment is stepped from Python; else it is not known: how long the first
     episodes take depends on what was compiled before."""
     if not on_host(result.run.env):
-        return Pace(None, PROBE)
+        return EpisodeTime(None, PROBE)
     lengths = result.metrics.get("episode_length", np.array(np.nan))
     known = lengths[np.isfinite(lengths)]
     length = float(known[-len(result) :].mean()) if len(known) else float(result.run.env.spec.max_episode_steps)
     seconds = num_policies * length * result.seconds / result.run.total_timesteps
-    return Pace(seconds, result.policies[0].algorithm.num_envs)
+    return EpisodeTime(seconds, result.policies[0].algorithm.num_envs)
 
 
 def _batches(result: Result, episodes: int) -> tuple[int, int]:
