@@ -114,8 +114,10 @@ def test_evaluation():
     before = evaluation._play._cache_size()
     for gamma in (0.0, 0.9, 1.0, (0.3, 0.4)):
         evaluation.evaluate(population, agents, episodes=50, gamma=gamma)
+    for episodes in (1, 51, 250):
+        evaluation.evaluate(population, agents, episodes=episodes)
     assert evaluation._play._cache_size() == before
-    evaluation.evaluate(population, agents, episodes=51)
+    evaluation.evaluate(population, agents, episodes=50, greedy=False)
     assert evaluation._play._cache_size() == before + 1
 
 
