@@ -23,7 +23,7 @@ from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from lexrl import returns
-from lexrl.backend import reciprocal
+from lexrl.backend import fusion_barrier, reciprocal
 from lexrl.errors import InputError
 from lexrl.reprs import short_repr
 from lexrl.returns import EpisodeTracker
@@ -193,7 +193,7 @@ class Stages(eqx.Module):
 
     def fraction(self, state: State, num_updates: Array) -> Float[Array, ""]:
         """How much of the stage is over before the update with this number, from 1 on."""
-        return jnp.clip((num_updates - 1 - state.begin) / self._length(state), 0.0, 1.0)
+        return jnp.clip((num_updates - 1 - state.begin) * reciprocal(self._length(state)), 0.0, 1.0)
 
     def next_weight(self, fraction: Float[Array, ""]) -> Float[Array, ""]:
         """The weight of the objective after the stage's."""
@@ -202,7 +202,7 @@ class Stages(eqx.Module):
     def entropy(self, state: State, fraction: Float[Array, ""], slack: Bool[Array, ""]) -> Float[Array, ""]:
         """The entropy coefficient; `slack`: some more important objective has slack."""
         to_final = jnp.clip((fraction - 0.5) / 0.4, 0.0, 1.0)
-        early = self.initial_ent_coef + to_final * (self.final_ent_coef - self.initial_ent_coef)
+        early = _between(self.initial_ent_coef, self.final_ent_coef, to_final)
         late = self.initial_ent_coef * (1.0 - jnp.clip(fraction / 0.7, 0.0, 1.0))
         # The best policy at a limit is a mixture, which goes on being adjusted and must not become deterministic.
         index = jnp.arange(state.at_limit.shape[0])
@@ -212,13 +212,9 @@ class Stages(eqx.Module):
 
     def rates(self, fraction: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """What the learning rates of actor and critic are multiplied by."""
-
-        def between(first: Any, last: Any) -> Float[Array, ""]:
-            return first + fraction * (last - first)
-
         return (
-            between(self.initial_rate, self.final_rate),
-            between(self.critic_initial_rate, self.critic_final_rate),
+            _between(self.initial_rate, self.final_rate, fraction),
+            _between(self.critic_initial_rate, self.critic_final_rate, fraction),
         )
 
     def update(
@@ -343,6 +339,11 @@ class Stages(eqx.Module):
             at_limit=(threshold >= limit)[0],
         )
         return state, progress._replace(improved=improved, found=found)
+
+
+def _between(first: Any, last: Any, fraction: Float[Array, ""]) -> Float[Array, ""]:
+    """A number on the straight line; multiplied and added in two steps, which XLA rounds as one in some programs."""
+    return first + fusion_barrier(fraction * (last - first))
 
 
 def _of_block(state: State) -> Evidence:

@@ -91,7 +91,7 @@ class TestShapes:
         with pytest.raises(lexrl.InputError, match="evaluation episodes is 0"):
             evaluate(trained[0], trained[1].agent, episodes=0)
 
-    @pytest.mark.parametrize("gamma", ["x", 1.5, (0.9, 0.9, 0.9), float("nan")])
+    @pytest.mark.parametrize("gamma", [-0.1, 1.5, (0.9, 0.9, 0.9), float("nan")])
     def test_a_discount_that_is_none(self, trained, gamma):
         population, train_states = trained
         with pytest.raises(lexrl.InputError, match="gamma is "):
