@@ -245,7 +245,7 @@ def from_json(content: Mapping[str, Any]) -> Verdict:
     """What `as_json` wrote."""
     try:
         parts = {name: tuple(_read(kind, each) for each in content[name]) for name, kind in PARTS.items()}
-        reservations = {name: tuple(seeds) for name, seeds in content["reservations"].items()}
+        reservations = {name: tuple(seeds) for name, seeds in content.get("reservations", {}).items()}
         return _read(Verdict, {**content, **parts, "reservations": reservations})
     except (AttributeError, KeyError, TypeError):
         raise InputError(
