@@ -4,8 +4,8 @@
 
 In every state it plays timing plans to the end of the episode, in copies of that very state: SLOWER for so long, IDLE
 for so long, then FASTER. It sees what policies do not: the time, the destinations, the vehicles that are hidden. It
-does not see which vehicles will join, so each plan is played with several random ones. It takes the first action of the plan
-with the most `arrived - weight * collision`, and plans again a second later.
+does not see which vehicles will join, so each plan is played with several random ones. It takes the first action of
+the plan with the most `arrived - weight * collision`, and plans again a second later.
 """
 
 import argparse
