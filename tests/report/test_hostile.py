@@ -100,7 +100,7 @@ def runs(tmp_path_factory):
         else:
             identity = store.read_identity(folder)._asdict()
             store.write_json(folder / store.SUMMARY, summary | {"files": {}, "run": identity})
-    solution = {"env": "grid", "order": "min cost", "gamma": [PAYLOAD], "returns": {"cost": 1.0}, "command": "lexrl"}
+    solution = {"env": "grid", "order": "min cost", "gamma": [0.9], "returns": {"cost": 1.0}, "command": "lexrl"}
     solution = hostile(solution) | {"returns": {PAYLOAD: 1.0}}
     store.write_json(place / "hostile" / "solved" / "solution.json", solution)
     (place / "hostile" / "broken<script>window.hacked=7<").mkdir()
