@@ -17,7 +17,7 @@ from lexrl.runs import plan, references, sampling, verification, watching
 from lexrl.runs.measuring import measure
 from lexrl.runs.policy import Policy
 from lexrl.runs.result import Result
-from lexrl.runs.sampling import Limits, Pace
+from lexrl.runs.sampling import EpisodeTime, Limits
 from lexrl.runs.scales import Episodes, Scale, make_scale
 from lexrl.runs.statements import Known, Statement, make_statements
 from lexrl.verdict import from_json
@@ -292,13 +292,13 @@ def test_returns_of_environments_lie_between_their_bounds(name):
 
 def test_no_more_episodes_begin_than_there_is_time_for():
     """At most half of the time that is left; in rounds of as many as are played side by side."""
-    unknown = Pace(None, 10)
+    unknown = EpisodeTime(None, 10)
     assert (unknown.portion(100, 9.0), unknown.portion(100, np.inf)) == (10, 100)
-    known = Pace(0.1, 10)
+    known = EpisodeTime(0.1, 10)
     assert [known.portion(100, left) for left in (20.0, 19.0, 2.0, 1.9, 0.0, -1.0)] == [100, 90, 10, 0, 0, 0]
     assert known.portion(5, 1.0) == 5
     # Of the first ones there are two at least.
-    slow = Pace(1.0, 16)
+    slow = EpisodeTime(1.0, 16)
     assert [slow.first_portion(32, left) for left in (64.0, 40.0, 20.0, 3.0, 0.0)] == [32, 16, 10, 2, 2]
     assert slow.first_portion(1, 0.0) == 1
 
@@ -318,7 +318,7 @@ def test_batches_end_in_time(monkeypatch, seconds):
     """Also where episodes take longer than was expected: then it is noticed with the first of them."""
     now = [0.0]
     monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    played, pace = sampling._play([slow_player(now, seconds)] * 2, 0, 100, Pace(None, 10), 10.0)
+    played, pace = sampling._play([slow_player(now, seconds)] * 2, 0, 100, EpisodeTime(None, 10), 10.0)
     assert pace.seconds == pytest.approx(2 * seconds)
     assert now[0] <= max(10.0, sampling.PROBE * 2 * seconds)
     assert played[0].returns.shape[1] == {0.001: 100, 0.05: 90, 0.3: 10, 3.0: 10}[seconds]
@@ -338,7 +338,7 @@ def test_what_was_compiled_is_not_taken_for_the_speed(monkeypatch):
         return play
 
     monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    played, pace = sampling._play([player(1000), player(10)], 0, 100, Pace(None, 10), 10.0)
+    played, pace = sampling._play([player(1000), player(10)], 0, 100, EpisodeTime(None, 10), 10.0)
     assert played[0].returns.shape[1] == 100
     assert pace.seconds == pytest.approx(0.0101)
     # The one that is long is known to be, although the other one was timed.
