@@ -57,6 +57,7 @@ def test_inner_dictionaries_keep_what_is_not_mentioned():
     [
         ("highway:crossing-v0", {}, "highway-env has no environment 'crossing-v0'; it has .*intersection-v0"),
         ("highway:intersection-v0", {"config": {"durations": 3}}, "has no key 'durations'; its keys are .*duration"),
+        ("highway:intersection-v0", {"config": {"initial_vehicle_count": -3}}, "initial_vehicle_count -3; it must be"),
         ("highway:intersection-v0", {"config": "duration=3"}, "is not JSON"),
         ("highway:intersection-v0", {"config": "[3]"}, "is no JSON object"),
         ("highway:intersection-v0", {"lanes": 3}, "has no setting 'lanes'; its settings are max_episode_steps, config"),

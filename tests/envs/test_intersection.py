@@ -239,15 +239,26 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("settings", "sentence"),
         [
-            ({"initial_vehicle_count": -1}, "initial_vehicle_count is -1; it must be from 1 to 20."),
-            ({"initial_vehicle_count": 21}, "initial_vehicle_count is 21; it must be from 1 to 20."),
-            ({"spawn_probability": 1.5}, "spawn_probability is 1.5; it must be from 0 to 1."),
+            ({"initial_vehicle_count": -1}, "initial_vehicle_count is -1; it must be 1 or more."),
+            ({"initial_vehicle_count": 21}, "initial_vehicle_count is 21; it must be 20 or less."),
+            ({"spawn_probability": 1.5}, "spawn_probability is 1.5; it must be a number from 0 to 1."),
             ({"max_episode_steps": 0}, "max_episode_steps is 0; it must be 1 or more."),
         ],
     )
     def test_settings(self, settings, sentence):
         with pytest.raises(InputError, match=sentence):
             lexrl.make_env("intersection", **settings)
+
+    @pytest.mark.parametrize("action", [3, -1, 1.5, "FASTER", None, [1]])
+    def test_actions(self, action):
+        state, _ = ENV.begin(3)
+        with pytest.raises(InputError, match="it must be 0 .SLOWER., 1 .IDLE. or 2 .FASTER."):
+            ENV.step(state, action)
+
+    @pytest.mark.parametrize(("seed", "sentence"), [(-1, "0 or more"), (2**32, "or less")])
+    def test_seeds(self, seed, sentence):
+        with pytest.raises(InputError, match=f"seed is {seed}; it must be .*{sentence}"):
+            ENV.begin(seed)
 
     def test_a_setting_that_is_not_there(self):
         with pytest.raises(InputError, match="intersection has no setting 'lanes'; its settings are initial_vehicle_"):

@@ -20,6 +20,8 @@ from lexrl.errors import InputError
 
 PREFIX = "highway:"
 SUFFIX = "_reward"
+COUNT = "_count"
+"""What the keys that count vehicles or lanes end with."""
 
 
 def make_highway(
@@ -100,6 +102,9 @@ def _merged(default: Mapping[str, Any], changes: Mapping[str, Any], env_id: str)
             f"The configuration of {PREFIX}{env_id} has no key {unknown[0]!r}; its keys are "
             f"{', '.join(sorted(default))}."
         )
+    for key, value in changes.items():
+        if key.endswith(COUNT) and not (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            raise InputError(f"The configuration has the {key} {value!r}; it must be a whole number, 0 or more.")
     return {
         key: {**default[key], **value} if isinstance(value, dict) and isinstance(default[key], dict) else value
         for key, value in changes.items()

@@ -10,6 +10,7 @@ A seed gives the same episode as in highway-env: the same traffic is drawn from 
 
 import dataclasses
 import importlib
+import numbers
 from typing import Any, ClassVar
 
 import jax
@@ -44,12 +45,12 @@ class Intersection:
 
     def __post_init__(self):
         require_whole(max_episode_steps=self.max_episode_steps)
-        if not 1 <= self.initial_vehicle_count <= MAX_INITIAL:
-            raise InputError(
-                f"initial_vehicle_count is {self.initial_vehicle_count}; it must be from 1 to {MAX_INITIAL}."
-            )
-        if not 0 <= self.spawn_probability <= 1:
-            raise InputError(f"spawn_probability is {self.spawn_probability:g}; it must be from 0 to 1.")
+        require_whole(1, MAX_INITIAL, initial_vehicle_count=self.initial_vehicle_count)
+        probability = self.spawn_probability
+        if not isinstance(probability, numbers.Real) or not 0 <= probability <= 1:
+            raise InputError(f"spawn_probability is {probability!r}; it must be a number from 0 to 1.")
+        if not isinstance(self.connected_lanes, bool):
+            raise InputError(f"connected_lanes is {self.connected_lanes!r}; it must be True or False.")
         _batch()  # complains if the compiler is missing
 
     @property
@@ -73,12 +74,15 @@ class Intersection:
 
     def begin(self, seed: int) -> tuple[State, np.ndarray]:
         """The state of one intersection and its observation, as highway-env's after `reset(seed=seed)`."""
+        require_whole(0, 2**32 - 1, seed=seed)
         state = empty_state(1)
         obs, _, _ = self.advance(state, np.array([True]), np.array([seed]), np.array([-1]))
         return _only(state), obs[0]
 
     def step(self, state: State, action: Any) -> Step:
         """The state of one intersection after a step; the given one is not changed."""
+        if np.ndim(action) or action not in range(len(ACTIONS)):
+            raise InputError(f"The action is {action!r}; it must be 0 (SLOWER), 1 (IDLE) or 2 (FASTER).")
         after = State(*(np.array(part)[None] for part in state))
         obs, signals, discount = self.advance(after, np.array([False]), np.array([0]), np.array([int(action)]))
         return Step(_only(after), obs[0], signals[0], discount[0])
