@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lexrl
+from lexrl.algorithms.actor_critic import see
 from lexrl.errors import InputError
 from lexrl.networks import Networks, as_builder, build_network
 from lexrl.runs import codec
@@ -32,8 +33,8 @@ def network(kind, **settings):
     return lambda obs: np.asarray(net(jnp.asarray(obs)))
 
 
-@pytest.mark.parametrize("kind", ["attention", "pooling"])
-class TestBoth:
+@pytest.mark.parametrize("kind", ["attention", "pooling", "pairs"])
+class TestAll:
     def test_the_shape(self, kind):
         net = network(kind)
         assert net(rows()).shape == (2, 3)
@@ -86,6 +87,28 @@ def test_attention_by_hand():
     weights = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
     expected = module.read(jnp.concatenate([embedded[0], weights @ values]))
     np.testing.assert_allclose(net(jnp.asarray(obs)), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_pairs_by_hand():
+    """Each other row is embedded beside the agent's, and the largest and the mean embedding are read."""
+    obs = rows(present=3)
+    net = built("pairs", width=4, embed_sizes=(5,))
+    module = net.parameters
+    both = np.concatenate([obs[1:3], np.stack([obs[0], obs[0]])], axis=1)
+    others = np.maximum(np.asarray(module.embed(jnp.asarray(both))), 0)
+    own = np.maximum(np.asarray(module.own(jnp.asarray(obs[0]))), 0)
+    expected = module.read(jnp.concatenate([own, others.max(axis=0), others.mean(axis=0)]))
+    np.testing.assert_allclose(net(jnp.asarray(obs)), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_features_are_normalized():
+    """By what the rollouts of an algorithm with an actor have shown, so that their units do not matter."""
+    obs = np.stack([rows(seed) for seed in range(32)])
+    net = see(built("pairs"), jnp.asarray(obs), jnp.int32(1))
+    units = np.array([1.0, 100.0, 0.01, 7.0], np.float32)
+    other = see(built("pairs"), jnp.asarray(obs * units), jnp.int32(1))
+    np.testing.assert_allclose(net(jnp.asarray(obs)), other(jnp.asarray(obs * units)), rtol=1e-3, atol=1e-3)
+    assert built("pairs", normalize_observations=False).parameters.normalizer is None
 
 
 ENV = "intersection"

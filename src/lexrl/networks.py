@@ -144,10 +144,10 @@ class Networks(eqx.Module):
     """Initial standard deviation of continuous actions."""
     actor: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
     """A function (key, spec) -> eqx.Module that builds the actor's network: logits, or means of continuous actions;
-    'attention' or 'pooling' for observations of rows x features."""
+    'attention', 'pooling' or 'pairs' for observations of rows x features."""
     critic: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
-    """A function (key, spec) -> eqx.Module that builds the critic: one value per objective; 'attention' or 'pooling'
-    for observations of rows x features."""
+    """A function (key, spec) -> eqx.Module that builds the critic: one value per objective; 'attention', 'pooling'
+    or 'pairs' for observations of rows x features."""
     optimizer: Optimizer = eqx.field(static=True, converter=as_optimizer, default="adam")
     """'adam', 'sgd' (as the theorems require), or an optax optimizer such as optax.adamw."""
     max_grad_norm: float = 0.5

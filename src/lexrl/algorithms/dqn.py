@@ -94,7 +94,7 @@ class DQN(eqx.Module):
     """A network with biases; without hidden layers and biases it is a table on discrete observations."""
     network: Builder | None = eqx.field(static=True, converter=as_builder, default=None)
     """A function (key, spec) -> eqx.Module that builds a Q-network of your own, whose output has shape (M, A);
-    'attention' or 'pooling' for observations of rows x features."""
+    'attention', 'pooling' or 'pairs' for observations of rows x features."""
     optimizer: Optimizer = eqx.field(static=True, converter=as_optimizer, default="adam")
     """'adam', 'sgd', or an optax optimizer such as optax.adamw."""
     max_grad_norm: float = 10.0
