@@ -252,7 +252,7 @@ class TestBadInput:
     @pytest.mark.parametrize("action", [3, -1, 1.5, "FASTER", None, [1]])
     def test_actions(self, action):
         state, _ = ENV.begin(3)
-        with pytest.raises(InputError, match="it must be 0 .SLOWER., 1 .IDLE. or 2 .FASTER."):
+        with pytest.raises(InputError, match=r"it must be 0 \(SLOWER\), 1 \(IDLE\) or 2 \(FASTER\)"):
             ENV.step(state, action)
 
     @pytest.mark.parametrize(("seed", "sentence"), [(-1, "0 or more"), (2**32, "or less")])
