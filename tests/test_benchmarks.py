@@ -5,6 +5,12 @@ import importlib.metadata
 import pathlib
 import sys
 
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
 import lexrl
 
 FOLDER = pathlib.Path(__file__).parents[1] / "benchmarks"
@@ -23,3 +29,44 @@ def test_what_is_timed_knows_the_length_of_its_run(monkeypatch):
     monkeypatch.setattr(deep, "SEEDS", [0])
     algorithm = lexrl.LDQN(num_envs=4, hidden_sizes=(4,), batch_size=4, buffer_size=64, learning_starts=8)
     assert deep.ours(algorithm, lexrl.CartSafe(), deep.ORDER, 64)() > 0
+
+
+TASKS = {
+    "Acrobot": ("Acrobot-v1", 500),
+    "MountainCar": ("MountainCar-v0", 200),
+    "CenteredCartPole": ("CartPole-v1", 30),
+    "Pendulum": ("Pendulum-v1", 200),
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_compiled_classics_move_as_gymnasiums(name, monkeypatch):
+    """Each step begins where Gymnasium's is; rounding would otherwise grow, as these systems are chaotic."""
+    monkeypatch.syspath_prepend(FOLDER)
+    env, step = vars(importlib.import_module("classic"))[name](), None
+    theirs = gymnasium.make(TASKS[name][0]).unwrapped
+    theirs.reset(seed=1)
+    theirs.action_space.seed(1)
+    key, play = jax.random.key(0), jax.jit(env.step)
+    for _ in range(TASKS[name][1]):
+        action = theirs.action_space.sample()
+        step = play(jnp.asarray(theirs.state, jnp.float32), jnp.asarray(action), key)
+        obs, reward, terminated, _, _ = theirs.step(action)
+        np.testing.assert_allclose(step.obs, obs, atol=2e-5)
+        assert (step.discount == 0) == terminated
+        if name == "Pendulum":
+            np.testing.assert_allclose(step.signals[0] - 0.001 * step.signals[1], reward, atol=2e-5)
+        if terminated:
+            theirs.reset()
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_compiled_classics_begin_as_gymnasiums(name, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    env = vars(importlib.import_module("classic"))[name]()
+    theirs = gymnasium.make(TASKS[name][0])
+    first = np.array([theirs.reset(seed=seed)[0] for seed in range(500)])
+    ours = np.asarray(jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 500))[1])
+    assert env.spec.max_episode_steps == theirs.spec.max_episode_steps
+    np.testing.assert_allclose(ours.mean(axis=0), first.mean(axis=0), atol=0.15 * np.abs(first).max())
+    np.testing.assert_allclose(np.abs(ours).max(axis=0), np.abs(first).max(axis=0), rtol=0.05, atol=1e-6)
