@@ -10,13 +10,16 @@ rows of the table; another family of algorithms is a line in `ALGORITHMS`.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from unittest import mock
 
 import equinox as eqx
+import jax
 import numpy as np
 from rich.console import Console
 from scipy import stats
@@ -24,9 +27,21 @@ from scipy import stats
 import lexrl
 import priority_families as families
 from lexrl import catalog
+from lexrl.algorithms import staged
 from lexrl.algorithms.exploration import Prefixes
+from lexrl.loops import selection
+from lexrl.multipliers import Multipliers
+from lexrl.stages import Stages
 from lexrl.tolerance import Evidence
 from priority_families import WITHIN, Problem, Split
+
+
+class Patch(NamedTuple):
+    """An ingredient that is no setting: what stands in its place in a module."""
+
+    module: Any
+    name: str
+    value: Any
 
 
 class Contestant(NamedTuple):
@@ -37,9 +52,26 @@ class Contestant(NamedTuple):
     deep_timesteps: float
     changes: Mapping[str, Any] = MappingProxyType({})
     """Settings that differ from the defaults, for ablations."""
+    patch: Patch | None = None
 
     def make(self, **changes: Any) -> Any:
         return catalog.ALGORITHMS[self.name].make(**{**self.changes, **changes})
+
+    def without(self, ingredient: Mapping[str, Any] | Patch) -> "Contestant":
+        if isinstance(ingredient, Patch):
+            return self._replace(patch=ingredient)
+        return self._replace(changes=ingredient)
+
+    @contextlib.contextmanager
+    def patched(self) -> Iterator[None]:
+        """While its patch, if it has one, is in the module."""
+        if self.patch is None:
+            yield
+            return
+        with mock.patch.object(*self.patch):
+            jax.clear_caches()  # programs of the module as it was
+            yield
+        jax.clear_caches()
 
 
 ALGORITHMS = {
@@ -57,8 +89,18 @@ TABULAR = {
     "novelty": {"exploration": Prefixes(novelty=0.0)},
     "min-alpha": {"min_alpha": 0.0},
 }
-WITHOUT: dict[str, dict[str, dict[str, Any]]] = {
+STAGED = {
+    "sets": Patch(staged, "LEAST_LIKELY", 1e-30),
+    "multipliers": {"multipliers": Multipliers(initial_multiplier=1e-6, max_multiplier=1e-6)},
+    "preview": {"stages": Stages(preview=0.0)},
+    "entropy": {"stages": Stages(initial_ent_coef=0.0, final_ent_coef=0.0)},
+    "decay": {"stages": Stages(initial_rate=1.0, final_rate=1.0, critic_final_rate=1.0)},
+    "last-length": {"stages": Stages(last_length=1.0)},
+    "choice": Patch(selection, "select", lambda *_: None),
+}
+WITHOUT: dict[str, Mapping[str, Mapping[str, Any] | Patch]] = {
     **dict.fromkeys(("q-learning", "sarsa", "expected-sarsa", "double-q"), TABULAR),
+    **dict.fromkeys(("lppo", "la2c"), STAGED),
     "ldqn": {
         "evidence": {"evidence": Evidence(0.0, 0.0)},
         "guard": {"guard": None},
@@ -69,7 +111,8 @@ WITHOUT: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 """For each algorithm, the ingredients of its defaults that can be left out, and what is set instead: without `prefixes`
-any action is explored (and tables do not look for novelty)."""
+any action is explored (and tables do not look for novelty); without `choice` the last policy is handed over; without
+`sets` only multipliers keep later stages from what earlier ones exclude, and the other way round."""
 
 
 class Setup(NamedTuple):
@@ -285,7 +328,7 @@ class Settings:
         if not self.without:
             return {name: found}
         known = WITHOUT.get(name, {})
-        return {f"{name} without {one}": found._replace(changes=known[one]) for one in self.without if one in known}
+        return {f"{name} without {one}": found.without(known[one]) for one in self.without if one in known}
 
 
 def main() -> None:
@@ -296,8 +339,9 @@ def main() -> None:
         console.print(f"{what}, {settings.setup.split}")
         for question in settings.questions:
             begun = time.time()
-            for row in QUESTIONS[question](contestant, settings.setup):
-                console.print(f"  {row.question:<27}{row.what:<52}{row}")
+            with contestant.patched():
+                for row in QUESTIONS[question](contestant, settings.setup):
+                    console.print(f"  {row.question:<27}{row.what:<52}{row}")
             console.print(f"  {'':<27}{time.time() - begun:.0f} s")
 
 
