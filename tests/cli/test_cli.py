@@ -230,6 +230,10 @@ def test_help_fits(command, tmp_path):
         (["solve", "random-momdp", "--order", "max signal_1", "--gamma", "1"], "gamma"),
         (["solve", "grid-nav", "--order", "min cost ±-1"], "must be 0 or more"),
         (["solve", "grid-nav", "--size", "2", *ORDER], "A grid of size 2"),
+        (
+            ["solve", "gym:deep-sea-treasure-v0", "--order", "max reward_1", "--time-limit", "1e-9"],
+            "nothing is known of the optimum without all of its states, of which 1 were found so far. Give more time.",
+        ),
         (["train", "sarsa", "grid-nav", "--one-hot", *ORDER], "needs discrete observations"),
         (["train", "sarsa", "grid-nav", *ORDER, "--total-timesteps", "0"], "total_timesteps is 0"),
         (["train", "sarsa", "grid-nav", *ORDER, "--seeds", "0"], "No seeds were given"),

@@ -68,6 +68,13 @@ def test_exploring_deep_sea_treasure():
     np.testing.assert_allclose(fastest.returns, [-1.0, 0.7], rtol=1e-6)
 
 
+def test_how_far_exploring_is():
+    told = []
+    momdp = lexrl.momdp_from_env("deep-sea-treasure-v0", 1.0, progress=told.append)
+    assert told[0] == 1
+    assert told[-1] == momdp.num_states - 1  # the last state is where episodes end
+
+
 def test_exploring_where_moves_are_random():
     momdp = lexrl.momdp_from_env("resource-gathering-v0", 0.9)
     safe = lexrl.solve(momdp, "max reward_1 > max reward_3 > max reward_2")
@@ -329,8 +336,8 @@ def test_what_has_no_model_is_refused():
         lexrl.momdp_from_env("cart-safe")
     with pytest.raises(lexrl.InputError, match="CartSafe has no finite model"):
         lexrl.momdp_from_env(lexrl.CartSafe())
-    with pytest.raises(lexrl.InputError, match="The most states are 'many'"):
-        lexrl.momdp_from_env("deep-sea-treasure-v0", max_states="many")
+    with pytest.raises(lexrl.InputError, match="The most states are 0; give a whole number from 1 on"):
+        lexrl.momdp_from_env("deep-sea-treasure-v0", max_states=0)
     with pytest.raises(lexrl.InputError, match=r"Line pays \[None\] in a step, which are not numbers"):
         lexrl.momdp_from_env(lambda: Line(lambda env, action: None))
 

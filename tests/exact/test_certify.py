@@ -159,6 +159,34 @@ def test_a_penalty_elsewhere_hides_nothing():
     )
 
 
+@pytest.mark.parametrize("size", [1e4, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("slack", [0.0, 0.01])
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_penalty_that_no_policy_takes_hides_nothing_in_a_large_program(size, slack, reached):
+    """Whether it is within reach or not: averages are as precise as without it, and so is what is noticed."""
+    rng = np.random.default_rng(1)
+    moves, paid = rng.dirichlet(np.ones(9), size=(10, 3)), rng.normal(size=(2, 10, 3))
+    moves = np.concatenate([moves, np.zeros((10, 3, 1))], axis=2)  # to state 9 no way leads
+    moves[9] = np.full((3, 10), 0.1)
+    mask = np.ones((10, 3), bool)
+    place = (3, 2) if reached else (9, 2)
+    mask[place] = False
+    start = np.append(np.full(9, 1 / 9), 0.0)
+    order = "max signal_1 > max signal_2"
+    truth = solve_average(MOMDP.from_arrays(moves, paid, 0.9, initial=start, action_mask=mask), order, slack=slack)
+    paid[:, *place] = -size
+    world = MOMDP.from_arrays(moves, paid, 0.9, initial=start)
+    found = solve_average(world, order, slack=slack)
+    for one in (found.best, found.returns):
+        np.testing.assert_allclose(one, truth.best - [slack * (one is found.returns), 0], rtol=1e-12)
+    assert found.faults == ()
+    assert certify_program(world, found).faults == ()
+    for wrong in (1e-6, -1e-6):
+        for i in range(2):
+            spoiled = dataclasses.replace(found, best=found.best + wrong * np.eye(2)[i])
+            assert f"signal_{i + 1}: at these prices the best return is" in str(certify_program(world, spoiled).faults)
+
+
 def test_a_state_that_is_hardly_ever_visited_counts():
     """State 1 is visited 5e-15 of the time, where one action costs more than all the rest."""
     rare = 1e-7

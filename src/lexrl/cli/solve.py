@@ -9,6 +9,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import tyro
+from rich.status import Status
 from rich.table import Table
 
 import lexrl
@@ -23,6 +24,7 @@ from lexrl.envs.grid_nav import GridNav
 from lexrl.envs.gym import GymEnv
 from lexrl.errors import InputError
 from lexrl.exact import ProgramSolution, Progress, SlackPoint, Solution
+from lexrl.exact.clock import Clock
 from lexrl.momdp import MOMDP
 from lexrl.order import Order, as_order
 from lexrl.runs.optimum import draw_map
@@ -45,7 +47,8 @@ class Solve(Generic[EnvSettings]):
     """What the tolerances are about: single actions, in every state, or the return of the whole policy; by default
     actions, and the policy where the order has a limit as in "cost <= 10 > max reward"."""
     time_limit: Number = None
-    """Seconds after which the policy found so far is shown, with what is open; by default none."""
+    """Seconds after which the policy found so far is shown, with what is open; by default none. To find out what the
+    environment does may not take longer, either."""
     out: pathlib.Path = pathlib.Path("runs/solve")
     """Folder for figures and numbers; a number is added to a name in use."""
     force: bool = False
@@ -88,8 +91,8 @@ def main(argv: list[str]) -> None:
 
 
 def _solve(name: str, args: Any, command: str) -> None:
-    with error_console.status("Finding out what the environment does ..."):
-        finite = find_model(name, settings_of(args.env), args.gamma)
+    with error_console.status("Finding out what the environment does ...") as status:
+        finite = find_model(name, settings_of(args.env), args.gamma, _counting(name, status, Clock(args.time_limit)))
     order = as_order(args.order or None, finite.process.signals)
     tolerance = args.tolerance or ("policy" if order.limited else "action")
     solver = exact.solve_slack if tolerance == "policy" else exact.solve
@@ -115,6 +118,20 @@ def _solve(name: str, args: Any, command: str) -> None:
     console.print(f"Figures and numbers are in [bold]{folder}[/bold].")
 
 
+def _counting(name: str, status: Status, clock: Clock) -> Callable[[int], None]:
+    """Show how many states were found so far, and stop where that takes too long."""
+
+    def count(states: int) -> None:
+        status.update(f"Finding out what the environment does: {states:,} states so far, {clock.seconds:.0f} s")
+        if clock.expired:
+            raise InputError(
+                f"{name} was not explored within {clock.seconds:.3g} s: nothing is known of the optimum without all "
+                f"of its states, of which {states:,} were found so far. Give more time."
+            )
+
+    return count
+
+
 TOLERANCES = {
     "action": "Tolerances are about actions: in every state, those within the tolerance of the best stay admissible.",
     "policy": "Tolerances are about the policy: its return may be worse by that much, and it may be stochastic.",
@@ -123,13 +140,13 @@ MOST_STATES = 5_000
 """The critical-slack curve of larger environments would have too many corners."""
 
 
-def find_model(name: str, settings: dict[str, Any], gamma: Any) -> Finite:
+def find_model(name: str, settings: dict[str, Any], gamma: Any, progress: Callable[[int], None]) -> Finite:
     """The finite model of an environment: its own, or one made from its transitions."""
     env = resolve(name, settings).env if name in catalog.ENVS else as_gym(name, None, settings)
     if isinstance(env, HasModel):
         return Finite(name, env, env.momdp(gamma), ())
     if isinstance(env, GymEnv):
-        model = model_of(env)
+        model = model_of(env, progress=progress)
         return Finite(name, env, momdp_of(env, model, gamma), model.observations)
     raise no_model(name)
 

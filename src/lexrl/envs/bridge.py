@@ -5,14 +5,14 @@ complete exploration.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from gymnasium.envs.toy_text.blackjack import BlackjackEnv
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from lexrl.envs.blackjack import blackjack
-from lexrl.envs.exploration import Model, explore, tabulated
+from lexrl.envs.exploration import Model, explore, tabulated, untold
 from lexrl.envs.factory import as_env
 from lexrl.envs.gym import GymEnv, UnlimitedEpisodes
 from lexrl.envs.signals import SignalFunction
@@ -37,6 +37,7 @@ def momdp_from_env(
     *,
     signals: SignalFunction | None = None,
     max_states: int = MAX_STATES,
+    progress: Callable[[int], None] = untold,
     **settings: Any,
 ) -> MOMDP:
     """The finite MOMDP of a Gymnasium or MO-Gymnasium environment with discrete actions and integer observations.
@@ -52,6 +53,7 @@ def momdp_from_env(
         gamma: one discount for all signals, or one each.
         signals: a function from (obs, action, reward, info) to named numbers, instead of the signals found.
         max_states: give up beyond this many states.
+        progress: called with the number of states found so far, for each state that is explored.
         settings: passed to the environment when it is made.
     """
     named = isinstance(env, str | GymEnv) or not isinstance(env, HasModel)
@@ -60,7 +62,7 @@ def momdp_from_env(
         return found.momdp(tuple(gamma) if isinstance(gamma, Sequence) else gamma)
     if not isinstance(found, GymEnv):
         raise no_model(env if isinstance(env, str) else type(found).__name__)
-    return momdp_of(found, model_of(found, max_states), gamma)
+    return momdp_of(found, model_of(found, max_states, progress), gamma)
 
 
 def no_model(name: str) -> InputError:
@@ -79,7 +81,7 @@ def momdp_of(env: GymEnv, model: Model, gamma: Any) -> MOMDP:
     )  # fmt: skip
 
 
-def model_of(env: GymEnv, max_states: int = MAX_STATES) -> Model:
+def model_of(env: GymEnv, max_states: int = MAX_STATES, progress: Callable[[int], None] = untold) -> Model:
     """The transitions of an environment, with the observation of each state."""
     if not isinstance(max_states, int) or max_states < 1:
         raise InputError(f"The most states are {max_states!r}; give a whole number from 1 on.")
@@ -99,7 +101,7 @@ def model_of(env: GymEnv, max_states: int = MAX_STATES) -> Model:
             )
     finally:
         made.close()
-    return explore(env, max_states)
+    return explore(env, max_states, progress)
 
 
 def _plain(env: Any) -> bool:

@@ -92,18 +92,19 @@ class _Snapshots:
         )
 
 
-def explore(env: GymEnv, max_states: int) -> Model:
-    """The model of an environment that is small enough to be explored."""
+def explore(env: GymEnv, max_states: int, progress: Callable[[int], None]) -> Model:
+    """The model of an environment that is small enough to be explored; `progress` hears how many states were found,
+    again and again."""
     if not isinstance(env.spec.action_space, Discrete):
         raise InputError(f"{env.name} has continuous actions; a finite MOMDP needs discrete ones.")
     made = _unlimited(env.make())
     first, _ = made.reset(seed=0)
     keeper = _Snapshots(made)
     try:
-        _Explorer(env, made, max_states, keeper).observed(first)
+        _Explorer(env, made, max_states, keeper, progress).observed(first)
         while True:
             try:
-                model, fault = _Explorer(env, made, max_states, keeper).run(), None
+                model, fault = _Explorer(env, made, max_states, keeper, progress).run(), None
             except InputError as error:
                 model, fault = None, error
             if keeper.learn():  # what was found with snapshots that were changed afterwards does not count
@@ -114,6 +115,10 @@ def explore(env: GymEnv, max_states: int) -> Model:
                 raise fault
     finally:
         made.close()
+
+
+def untold(states: int) -> None:
+    """Progress that nothing is done with."""
 
 
 def _unlimited(env: Any) -> Any:
@@ -130,7 +135,7 @@ def tabulated(env: GymEnv, inner: Any, table: Any, initial: Any) -> Model | None
     """The model that a transition table of Gymnasium's form tells; None where it has another form, or where ordinary
     episodes show something else, as after a subclass has changed what a step does."""
     try:
-        explorer = _Explorer(env, inner, len(table), _Snapshots(inner))
+        explorer = _Explorer(env, inner, len(table), _Snapshots(inner), untold)
         explorer.place = {(state,): state for state in range(len(table))}
         explorer.found = [
             [_listed(env, action, table[state][action]) for action in explorer.actions] for state in range(len(table))
@@ -154,8 +159,8 @@ def _listed(env: GymEnv, action: int, entries: Any) -> list[Outcome]:
 class _Explorer:
     """The states found so far, and what is left to look at."""
 
-    def __init__(self, env: GymEnv, made: Any, max_states: int, keeper: _Snapshots):
-        self.env, self.made, self.max_states, self.keeper = env, made, max_states, keeper
+    def __init__(self, env: GymEnv, made: Any, max_states: int, keeper: _Snapshots, progress: Callable[[int], None]):
+        self.env, self.made, self.max_states, self.keeper, self.progress = env, made, max_states, keeper, progress
         space: Any = env.spec.action_space
         self.actions = [int(a) for a in env.interface.actions.convert(np.arange(space.n))]
         self.place: dict[Observed, int] = {}
@@ -174,6 +179,7 @@ class _Explorer:
             if state < len(self.found):
                 continue
             self.found.append([])
+            self.progress(len(self.place))
             for action in self.actions:
                 each = self._follow(self.snapshots[state], lambda action=action: self._step(action))
                 self.found[state].append([one for one, _ in each])

@@ -37,6 +37,8 @@ _PRECISION = 1e-9
 """Relative precision of what HiGHS returns."""
 _NOISE = 1e-12
 """What is left of 0 by its arithmetic, with a margin."""
+_FAR = 1e-3
+"""What costs more than this share of the largest reward is used in no optimum: far above the precision of HiGHS."""
 _NEXT_TO_NOTHING = 1e-12
 """Share of the rewards below which a column costs nothing at prices that were rounded."""
 
@@ -73,6 +75,8 @@ class AverageLevel(NamedTuple):
     """What each column costs at the prices; infinite for those that are not allowed."""
     shadow_prices: list[Any]
     """What more slack would bring; among the prices, the smallest where rows have several."""
+    inside: Bool[Arr, " columns"]
+    """Columns that came into question: those that are left out cost a thousand times what others pay."""
     unsure: int = 0
     """How many columns cost more than the noise of the arithmetic, and less than its guaranteed precision."""
 
@@ -97,8 +101,9 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> Pro
     epsilon, prices = np.zeros(n), np.zeros((n, n))
     flow = frequencies(process)
     allowed, rows, levels = columns_of(process), (), []
+    inside = allowed
     for i in range(n):
-        level = _level(flow, i, allowed, rows)
+        level = _level(flow, i, allowed, rows, inside & allowed)
         prices[i, [row.objective for row in rows]] = [float(price) for price in level.shadow_prices]
         best = np.array(float(level.best))
         epsilon[i] = finite_slack(process, i, slack(i, best[None], np.ones(1, bool), np.minimum(best, limits[i])))
@@ -109,6 +114,7 @@ def _successive(process: MOMDP, order: Order, tolerances: tol.Tolerances) -> Pro
             rows = tuple(row._replace(tight=row.tight or price != 0) for row, price in each)
         else:
             rows = (*rows, Row(i, threshold))
+        inside = level.inside
         levels.append(level)
     return _solution(process, order, levels, epsilon, prices)
 
@@ -124,6 +130,12 @@ def columns_of(process: MOMDP) -> Bool[np.ndarray, " columns"]:
         reached = wider
 
 
+def largest_rewards(process: MOMDP, allowed: Bool[np.ndarray, " columns"]) -> Float[np.ndarray, " M"]:
+    """The size of each objective's rewards, where there is a column for them: what no policy meets makes no unit."""
+    used = allowed[: allowed.size // 2].reshape(process.rewards.shape[1:])
+    return np.max(np.abs(process.rewards), axis=(1, 2), where=used, initial=0.0)
+
+
 def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon: Arr, prices: Arr) -> ProgramSolution:
     policy = _policy(process, levels[-1])
     returns = chains.average_returns(process, policy)
@@ -132,7 +144,7 @@ def _solution(process: MOMDP, order: Order, levels: list[AverageLevel], epsilon:
     if isinstance(levels[-1].best, Fraction):
         widths = _PRECISION * np.einsum("msa,sa->m", np.abs(process.rewards), levels[-1].x)
     else:
-        widths = 1e-7 * np.max(np.abs(process.rewards), axis=(1, 2))
+        widths = 1e-7 * largest_rewards(process, levels[-1].inside)
     missed = np.flatnonzero(np.abs(returns - mixed) > widths)
     faults = [
         f"{name}: {level.unsure} actions cost so little that ordinary arithmetic does not tell whether they cost "
@@ -197,10 +209,17 @@ def _unit(probabilities: Float[np.ndarray, " S"]) -> list[Fraction]:
     return [one / whole for one in each] if whole else each
 
 
-def _level(flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]) -> AverageLevel:
+def _level(
+    flow: Frequencies,
+    i: int,
+    allowed: Bool[np.ndarray, " columns"],
+    rows: tuple[Row, ...],
+    inside: Bool[np.ndarray, " columns"],
+) -> AverageLevel:
+    """The best of objective i; `inside` are columns to begin with, of which some mixture satisfies the rows."""
     if flow.exact:
         return _rational_level(flow, i, allowed, rows)
-    return _numerical_level(flow, i, allowed, rows)
+    return _numerical_level(flow, i, allowed, rows, inside)
 
 
 def best_at(
@@ -213,15 +232,16 @@ def best_at(
     """The best of `r_i + sum_j y_j r_j` with the columns that are allowed: a bound on what the rows leave to objective
     i. Prices are rounded numbers, so that at them its support has every column that costs next to nothing."""
     if not any(prices):
-        return _level(flow, i, allowed, ())
+        return _level(flow, i, allowed, (), allowed)
     process, factors = flow.process, (Fraction(1), *prices)
     exact = [_exact_rewards(process, j)[: process.rewards[j].size] for j in (i, *(row.objective for row in rows))]
     sums = [sum((y * r for y, r in zip(factors, each, strict=True)), Fraction(0)) for each in zip(*exact, strict=True)]
     parts = [doubled.from_fraction(one) for one in sums]
     high, low = (np.array(part).reshape(process.rewards[i].shape) for part in zip(*map(tuple, parts), strict=True))
     one = single(process, Doubled(high, low), 1.0, process.signals[i])
-    level = _level(flow._replace(process=one), 0, allowed, ())
-    return level._replace(support=allowed & (level.reduced <= _NEXT_TO_NOTHING * np.max(np.abs(high))))
+    level = _level(flow._replace(process=one), 0, allowed, (), allowed)
+    little = _NEXT_TO_NOTHING * largest_rewards(one, level.inside)[0]
+    return level._replace(support=allowed & (level.reduced <= little))
 
 
 def least(flow: Frequencies, allowed: Bool[np.ndarray, " columns"], j: int) -> Fraction:
@@ -231,7 +251,7 @@ def least(flow: Frequencies, allowed: Bool[np.ndarray, " columns"], j: int) -> F
     negative = dataclasses.replace(
         process, rewards=-process.rewards, outcome_rewards=-process.outcome_rewards, rewards_rest=rest
     )
-    return -Fraction(_level(flow._replace(process=negative), j, allowed, ()).best)
+    return -Fraction(_level(flow._replace(process=negative), j, allowed, (), allowed).best)
 
 
 def _rational_level(
@@ -256,7 +276,7 @@ def _rational_level(
     weights[columns] = [float(weight) for weight in found.weights[: len(columns)]]
     x, y = weights.reshape(2, process.num_states, process.num_actions)
     prices, shadow = ([-dual for dual in one.duals[len(flow.right) :]] for one in (found, looser))
-    return AverageLevel(found.value, found.value, prices, x, y, reduced == 0, reduced, shadow)
+    return AverageLevel(found.value, found.value, prices, x, y, reduced == 0, reduced, shadow, allowed)
 
 
 def _solved(costs: list[Fraction], table: Any, right: list[Fraction], start: tuple[int, ...] = ()) -> rational.Optimum:
@@ -291,23 +311,47 @@ def _mean(process: MOMDP, objective: int, row: int) -> Fraction:
 
 
 def _numerical_level(
-    flow: Frequencies, i: int, allowed: Bool[np.ndarray, " columns"], rows: tuple[Row, ...]
+    flow: Frequencies,
+    i: int,
+    allowed: Bool[np.ndarray, " columns"],
+    rows: tuple[Row, ...],
+    inside: Bool[np.ndarray, " columns"],
 ) -> AverageLevel:
-    process = flow.process
-    used = allowed[: allowed.size // 2].reshape(process.rewards.shape[1:])
-    sizes = np.max(np.abs(process.rewards), axis=(1, 2), where=used, initial=0.0)
-    sizes = np.where(sizes > 0, sizes, 1.0)
+    """Solved again without the columns that cost a thousand times what others pay, if any do, and in units of those
+    that are left: one large penalty would else make the precision that of all. At the prices that are found without
+    them, columns that were left out must cost something; those that do not are taken in again."""
+    places, shrinking = [i, *(row.objective for row in rows)], True
+    while True:
+        sizes = largest_rewards(flow.process, inside)
+        level = _in_units(flow, i, allowed, inside, rows, np.where(sizes > 0, sizes, 1.0))
+        near = inside & (level.reduced <= _FAR * sizes[i])
+        shrinking &= bool((largest_rewards(flow.process, near) < _FAR * sizes)[places].any())
+        if not shrinking and not (level.support & ~inside).any():
+            return level
+        inside = near if shrinking else inside | level.support
+
+
+def _in_units(
+    flow: Frequencies,
+    i: int,
+    allowed: Bool[np.ndarray, " columns"],
+    inside: Bool[np.ndarray, " columns"],
+    rows: tuple[Row, ...],
+    sizes: Float[np.ndarray, " M"],
+) -> AverageLevel:
+    """The best with the columns `inside`, and what each column that is allowed costs at its prices."""
+    process, kept = flow.process, inside[allowed]
     flat = (process.rewards / sizes[:, None, None]).reshape(len(sizes), -1)
     rewards = np.concatenate([flat, np.zeros_like(flat)], axis=1)[:, allowed]
     needed = np.array([rewards[row.objective] for row in rows]).reshape(-1, int(allowed.sum()))
     thresholds = np.array([float(row.threshold) / sizes[row.objective] for row in rows])
     tight = np.array([row.tight for row in rows], bool)
-    equal = sp.vstack([flow.matrix[:, allowed], sp.csr_array(needed[tight])], format="csr")
+    equal = sp.csr_array(sp.vstack([flow.matrix[:, allowed], sp.csr_array(needed[tight])]))
     answer = _highs(
-        -rewards[i],
-        A_ub=-needed[~tight] if (~tight).any() else None,
+        -rewards[i, kept],
+        A_ub=-needed[~tight][:, kept] if (~tight).any() else None,
         b_ub=-thresholds[~tight] if (~tight).any() else None,
-        A_eq=equal,
+        A_eq=equal[:, kept],
         b_eq=np.append(flow.right, thresholds[tight]),
     )
     duals = np.zeros(len(rows))
@@ -315,21 +359,23 @@ def _numerical_level(
     duals[tight] = answer.eqlin.marginals[len(flow.right) :]
     # HiGHS minimizes: a reduced cost is what a column costs at the prices, and 0 for what an optimum may use.
     reduced = -rewards[i] - equal.T @ answer.eqlin.marginals - needed[~tight].T @ -answer.ineqlin.marginals
+    used = np.zeros(len(reduced))
+    used[kept] = answer.x
     support, weights, costs = np.zeros_like(allowed), np.zeros(len(allowed)), np.full(len(allowed), np.inf)
     costs[allowed] = reduced * sizes[i]
     added = np.abs(rewards[i]) + abs(equal).T @ np.abs(answer.eqlin.marginals)
     added += np.abs(needed[~tight]).T @ np.abs(answer.ineqlin.marginals)
     noise = _NOISE * np.minimum(added, 1.0)
     unsure = int(((np.abs(reduced) > noise) & (np.abs(reduced) <= _PRECISION)).sum())
-    support[allowed] = (reduced <= _PRECISION) | (answer.x > _PRECISION)
-    weights[allowed] = np.where(support[allowed] & (answer.x > _NOISE * np.max(answer.x)), answer.x, 0.0)
+    support[allowed] = (reduced <= _PRECISION) | (used > _PRECISION)
+    weights[allowed] = np.where(support[allowed] & (used > _NOISE * np.max(used)), used, 0.0)
     x, y = weights.reshape(2, process.num_states, process.num_actions)
     best = float(np.sum(process.rewards[i] * x))
     bound = float(answer.eqlin.marginals @ np.append(flow.right, thresholds[tight]))
     bound += float(answer.ineqlin.marginals @ -thresholds[~tight])
     places = [row.objective for row in rows]
     prices = np.where(np.abs(duals) > _PRECISION, duals, 0.0) * sizes[i] / sizes[places]
-    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support, costs, list(prices), unsure)
+    return AverageLevel(best, -bound * sizes[i], list(prices), x, y, support, costs, list(prices), inside, unsure)
 
 
 def _highs(costs: Float[np.ndarray, " N"], **constraints: Any) -> Any:

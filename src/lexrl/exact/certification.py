@@ -171,7 +171,9 @@ def _certify_average(process: MOMDP, solution: ProgramSolution) -> ProgramSoluti
         bought = sum((price * row.threshold for price, row in zip(prices, rows, strict=True)), Fraction(0))
         gaps[i] = float(Fraction(level.best) - bought - Fraction(float(solution.best[i])))
         error = _PRICED * _added_up(solution, i, sizes, rows, prices) if any(prices) else _unpriced(solution, i)
-        if not abs(gaps[i]) <= (error if equations.exact else _PROGRAM * np.max(np.abs(process.rewards[i]))):
+        if not abs(gaps[i]) <= (
+            error if equations.exact else _PROGRAM * average.largest_rewards(process, level.inside)[i]
+        ):
             faults.append(_gap_fault(process, solution, i, gaps[i]))
         if equations.exact:
             priced = list(zip(rows, prices, strict=True))
