@@ -1,6 +1,7 @@
 """Errors that a user can correct."""
 
 import difflib
+import math
 import numbers
 import os
 import pathlib
@@ -21,6 +22,13 @@ def require_whole(least: int = 1, most: int = 2**31 - 1, **values: Any) -> None:
         if not least <= int(value) <= most:
             needed = f"{least} or more" if int(value) < least else f"{most:,} or less"
             raise InputError(f"{name} is {reprlib.repr(value)}; it must be {needed}.")
+
+
+def require_finite(**values: Any) -> None:
+    """Refuse what is not a finite number."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+            raise InputError(f"{name} is {reprlib.repr(value)}; it must be a finite number.")
 
 
 def suggestion(given: str, known: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from lexrl import lex
 from lexrl.errors import InputError
 from lexrl.reprs import short_repr
 from lexrl.schedules import OfRun, require_nonnegative, shown
-from lexrl.tolerance import Tolerances, of_returns
+from lexrl.tolerance import Tolerances, as_standard_errors, of_returns
 from lexrl.units import counts
 
 
@@ -132,7 +132,9 @@ class Guard(eqx.Module):
 
 def as_guard(given: Any) -> Any:
     """A number of standard errors; `none` is no guard."""
-    return given if given is None or isinstance(given, Guard) else None if given == "none" else Guard(float(given))
+    if isinstance(given, str):
+        return None if given.strip() == "none" else Guard(as_standard_errors(given, "guard"))
+    return Guard(float(given)) if isinstance(given, int | float) else given
 
 
 def _add(measured: Returns, returns: Float[Array, "2 M"], played: Bool[Array, "2 M"]) -> Returns:

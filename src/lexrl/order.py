@@ -11,8 +11,9 @@ the policies that satisfy it, or come nearest if none does, the next objective d
 
 import itertools
 import re
+import reprlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -139,8 +140,8 @@ def is_name(given: object) -> bool:
 
 def as_order(text: "str | Order | None", signals: Sequence[str]) -> Order:
     """An order checked against an environment's signals; it may be left out where there is only one signal."""
-    if text is not None and not isinstance(text, str | Order):
-        raise InputError(f"The order is {text!r}; write it as text, as in 'min cost > max reward'.")
+    if not (text is None or isinstance(text, str) or _is_order(text)):
+        raise InputError(f"The order is {reprlib.repr(text)}; write it as text, as in 'min cost > max reward'.")
     if isinstance(text, Order) and not text.objectives:
         text = ""
     if text is None or (isinstance(text, str) and not text.strip()):
@@ -156,6 +157,12 @@ def as_order(text: "str | Order | None", signals: Sequence[str]) -> Order:
         raise InputError(f"{error} The signals here are {_listed(signals)}.") from None
     order.columns(signals)
     return order
+
+
+def _is_order(given: Any) -> bool:
+    if not isinstance(given, Order) or not isinstance(given.objectives, Sequence):
+        return False
+    return all(isinstance(one, Objective) for one in given.objectives)
 
 
 def _with_directions(text: "str | Order", signals: Sequence[str]) -> "str | Order":

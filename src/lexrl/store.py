@@ -47,6 +47,8 @@ CURVES, MAP, FINAL = "curves.png", "map.png", "final.safetensors"
 TIES = "metrics.json"
 MAX_FINAL = 100_000_000
 """Bytes of a last state that is kept; those with large replay buffers take more."""
+MAX_DEPTH = 100
+"""How deep JSON may be nested."""
 KEPT = 2
 """Checkpoints that are kept: the second is used if the first is damaged."""
 Kinds = Mapping[str, Any]
@@ -79,6 +81,10 @@ LEFTOVER = re.compile(
 """The name of a file that was not written to the end."""
 CHECKPOINT = re.compile(r"[0-9]{12}\.safetensors")
 """The name of a checkpoint: its step."""
+UNREADABLE = (
+    safetensors.SafetensorError, AttributeError, KeyError, ValueError, TypeError, RecursionError, OSError,
+)  # fmt: skip
+"""What a file of arrays that is damaged may raise; an AttributeError is for a type that NumPy does not have."""
 CHECKSUM = "sha256"
 OTHERS = "wandb"
 """The folder of another program, which makes links in it."""
@@ -214,11 +220,11 @@ def write_json(path: pathlib.Path, content: Mapping[str, Any]) -> None:
 def read_json(path: pathlib.Path, sealed: bool = False) -> dict[str, Any]:
     """The content of a file without its checksum, which it must have if `sealed`; or a sentence on what is wrong."""
     try:
-        content = json.loads(path.read_bytes().decode())
+        content = parse_json(path.read_bytes().decode())
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}; is that the folder of a run?") from None
     except (ValueError, RecursionError):
-        raise Damaged(f"The file {str(path)!r} is damaged: it is not JSON.") from None
+        raise Damaged(f"The file {str(path)!r} is damaged: it is not JSON, or nested too deep.") from None
     except OSError as error:
         raise Damaged(f"The file {str(path)!r} cannot be read: {error.strerror}.") from None
     if not isinstance(content, dict):
@@ -227,6 +233,18 @@ def read_json(path: pathlib.Path, sealed: bool = False) -> dict[str, Any]:
         raise Damaged(f"The file {str(path)!r} is damaged: it has no checksum.")
     if CHECKSUM in content and content.pop(CHECKSUM) != checksum(content):
         raise Damaged(f"The file {str(path)!r} was changed after it was written: its checksum does not match.")
+    return content
+
+
+def parse_json(text: str) -> Any:
+    """What JSON holds; a ValueError if it is nested deeper than anything lexrl writes, which recursion cannot read."""
+    content = json.loads(text)
+    nested = [content]
+    for _ in range(MAX_DEPTH + 1):
+        found = [each for each in nested if isinstance(each, dict | list)]
+        nested = [part for each in found for part in (each.values() if isinstance(each, dict) else each)]
+    if nested:
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
     return content
 
 
@@ -318,11 +336,11 @@ def read_arrays(path: pathlib.Path, run: Identity | None = None) -> tuple[dict[s
         with safetensors.safe_open(str(path), "numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        header = json.loads(metadata["lexrl"])
+        header = parse_json(metadata["lexrl"])
         about, expected, form = header["about"], header["sha256"], header["format"]
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}.") from None
-    except (safetensors.SafetensorError, KeyError, ValueError, TypeError, RecursionError, OSError) as error:
+    except UNREADABLE as error:
         raise Damaged(f"The file {str(path)!r} is damaged, or not written by lexrl ({type(error).__name__}).") from None
     if form != FORMAT:
         raise InputError(
@@ -352,7 +370,7 @@ def _digest(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> str:
     total = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name in sorted(arrays):
         total.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        total.update(np.asarray(arrays[name], order="C").data)
+        total.update(np.asarray(arrays[name], order="C").reshape(-1).view(np.uint8).data)
     return total.hexdigest()
 
 

@@ -192,7 +192,7 @@ def of_returns(tolerances: Tolerances, returns: Arr, num_updates: Any) -> Arr:
 def as_evidence(given: Any) -> Any:
     """A number of standard errors; `none` is no evidence."""
     if isinstance(given, str):
-        return None if given.strip() == "none" else Evidence(_number(given, "evidence"))
+        return None if given.strip() == "none" else Evidence(as_standard_errors(given, "evidence"))
     return Evidence(float(given)) if isinstance(given, int | float) else given
 
 
@@ -238,7 +238,8 @@ def _term(part: str, whole: str) -> Tolerance:
     return Relative(number / 100) if match[2] else Absolute(number)
 
 
-def _number(text: str, name: str) -> float:
+def as_standard_errors(text: str, name: str) -> float:
+    """A number of standard errors, from text."""
     if re.fullmatch(rf"\s*{NUMBER}\s*", text) is None:
         raise InputError(f"The {name} {text!r} cannot be read; write a number of standard errors, or 'none'.")
     return float(text)

@@ -268,12 +268,18 @@ class TestComplaints:
             {"slip_probability": -0.1},
             {"slip_probability": 1.5},
             {"obstacle_density": 2.0},
-            {"slip_probability": float("nan")},
         ],
     )
     def test_probabilities(self, wrong):
         with pytest.raises(lexrl.InputError, match=r"both must lie in \[0, 1\]"):
             lexrl.GridNav.generate(5, **wrong)
+
+    @pytest.mark.parametrize("name", ["slip_probability", "obstacle_density", "goal_reward", "step_reward"])
+    @pytest.mark.parametrize("value", [float("nan"), float("inf")])
+    def test_numbers_that_are_none(self, name, value):
+        """A reward of NaN once stopped training at its first step."""
+        with pytest.raises(lexrl.InputError, match=f"{name} is {value}; it must be a finite number"):
+            lexrl.GridNav.generate(5, **{name: value})
 
     def test_length(self):
         with pytest.raises(lexrl.InputError, match="max_episode_steps is 0; it must be 1 or more"):

@@ -7,6 +7,7 @@ from jaxtyping import TypeCheckError
 import lexrl
 from lexrl.engine.values import Range
 from lexrl.errors import InputError
+from lexrl.schedules import Linear
 
 SENTENCE = r"(?s).*\.\s*$|Type-check error"
 """Test sessions also check arguments against their annotations; users have no such check."""
@@ -116,6 +117,27 @@ def trained(algorithm, env="cart-safe"):
         swept(over={"alpha": Range("a", "b")}, search="random"), swept(out=3), swept(out=None), swept(search=3),
         swept(search="random", trials="x"), swept(rounds=1.5), swept(seeds=[1, 2]), swept(seeds=1),
         swept(confirm="x"), swept(engine="processes"), swept(nothing=3), swept(total_timesteps="x"),
+        swept(over={3: [0.1]}), swept(over={"": [0.1]}), swept(over={"nothing": [0.1]}), swept(over={"alpha": {1: 2}}),
+        swept(over={"min_alpha": [0.1], "min-alpha": [0.2]}), swept(over={"alpha": np.array(0.1)}),
+        swept(over={"alpha": np.array([])}), swept(over={"alpha": Range(float("nan"), 1.0)}, search="random"),
+        swept(over={"num_envs": [8]}), swept(env_kwargs=3), swept(out=b"x"), swept(out="a\0b"), swept(confirm=None),
+        lambda: lexrl.sweep([lexrl.QLearning()], "grid-nav", ORDER, over={"alpha": [0.1]}, out="sweep"),
+        lppo(seeds=np.array(3)), lppo(seeds=[1, [2]]), lppo(seeds=[float("inf")]), lppo(seeds=np.array(["a"])),
+        lppo(order=lexrl.Order(3)), lppo(order=lexrl.Order((3,))), lppo(order=b"min cost"), lppo(preset=3),
+        lppo(total_timesteps=np.float32("inf")), lppo(log="tensorbord"),
+        lppo(env_kwargs={"max_episode_steps": True}), lppo(env_kwargs=[{}, 3], seeds=2),
+        lambda: lexrl.GridNav.generate(4, slip_probability="x"), lambda: lexrl.GridNav.generate(4, goal_reward=None),
+        lambda: lexrl.GridNav.generate(4, step_reward=float("nan")), lambda: lexrl.GridNav.generate(4).momdp([0.9]),
+        lambda: lexrl.GymVectorEnv(3), lambda: lexrl.GymVectorEnv("CartPole-v1"),
+        lambda: lexrl.GymEnv("CartPole-v1", signals=3), lambda: lexrl.GymEnv("CartPole-v1", max_episode_steps=-1),
+        lambda: lexrl.Engine("processes", workers=10**30), lambda: lexrl.Engine(["here"]),
+        lambda: lexrl.resume(["x"]), lambda: lexrl.load(3.5), lambda: lexrl.load(""),
+        lambda: lexrl.RCPO(constraints=3), lambda: lexrl.VaRAC(chance_constraints="x"),
+        trained(lambda: lexrl.LPPO(learning_rate=Linear(0.1, "x"))), trained(lambda: lexrl.LPPO(learning_rate=1j)),
+        trained(lambda: lexrl.QLearning(alpha=Linear(0.1, lexrl.LPPO())), "grid-nav"),
+        trained(lambda: lexrl.QLearning(guard="x"), "grid-nav"),
+        trained(lambda: lexrl.QLearning(guard=Nothing()), "grid-nav"),
+        trained(lambda: lexrl.QLearning(exploration=lexrl.EpsilonGreedy(None)), "grid-nav"),
     ],
 )  # fmt: skip
 def test_a_sentence(call, monkeypatch, tmp_path):
@@ -146,6 +168,14 @@ def test_a_sentence(call, monkeypatch, tmp_path):
         lambda result, folder: result.evaluate(10**30),
         lambda result, folder: result.policies[0].predict("x"),
         lambda result, folder: result.policies[0].predict(np.zeros(17)),
+        lambda result, folder: result.policies[0].predict({"a": 1}),
+        lambda result, folder: result.policies[0].prefix("x"),
+        lambda result, folder: result.policies[0].save(None),
+        lambda result, folder: result.plot().save(None),
+        lambda result, folder: result.agent("x"),
+        lambda result, folder: result.evaluate(True),
+        lambda result, folder: lexrl.load(folder / "run", algorithm=lexrl.LPPO()),
+        lambda result, folder: lexrl.resume(folder / "run", steps=np.array([1, 2])),
         lambda result, folder: result.plot().save(folder / "x.txt"),
         lambda result, folder: lexrl.Policy.load(folder / "run" / "run.json"),
     ],
@@ -158,6 +188,12 @@ def test_a_sentence_about_a_result(call, random):
 @pytest.mark.parametrize("observation", [99, -1, 1.5, [0, 16], np.array([0.5])])
 def test_an_observation_that_does_not_exist(observation, table):
     with pytest.raises(InputError, match="it must be a whole number from 0 to 15"):
+        table.policies[0].predict(observation)
+
+
+@pytest.mark.parametrize("observation", [10**30, None, "x", [1, [2]]])
+def test_what_is_no_observation(observation, table):
+    with pytest.raises(InputError, match="is not an observation"):
         table.policies[0].predict(observation)
 
 

@@ -14,9 +14,12 @@ import os
 import pathlib
 import random
 import shutil
+import struct
+import sys
 import time
 import warnings
 
+import jax.numpy as jnp
 import pytest
 
 import lexrl
@@ -179,7 +182,7 @@ def forge_arrays(path, dice):
     else:
         array = arrays[name]
         shape = array.reshape(-1)[:-1] if change == "shape" else array[None]
-        arrays[name] = array.astype("float64") if change == "type" else shape
+        arrays[name] = array.astype(dice.choice(["float64", jnp.bfloat16])) if change == "type" else shape
     store.write_arrays(path, arrays, about)
 
 
@@ -370,6 +373,34 @@ def test_every_entry_is_checked(runs, tmp_path, name, file, value):
     shutil.copytree(runs / name, tmp_path / "run")
     for what in forged(tmp_path / "run", file, value, depth=2 if name == "stopped-a" else 1):
         read_forged(tmp_path / "run", what)
+
+
+@pytest.mark.parametrize("depth", [150, 400, 600, 900])
+@pytest.mark.parametrize("key", ["env", "algorithm", "label", "title"])
+def test_what_is_nested_deep_is_a_sentence(runs, tmp_path, key, depth):
+    """Less deep than what JSON refuses to read, it once ended in a RecursionError."""
+    shutil.copytree(runs / "stopped-a", tmp_path / "run")
+    content, nested = store.read_json(tmp_path / "run" / store.RUN), 1
+    for _ in range(depth):
+        nested = {"a": nested}
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(10_000)
+    sealed = json.dumps(seal(content | {key: nested}))
+    sys.setrecursionlimit(before)
+    (tmp_path / "run" / store.RUN).write_text(sealed)
+    with pytest.raises(InputError, match=r"run.json' is damaged: it is not JSON, or nested too deep"):
+        seen(tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F8_E5M2", "C64", "X"])
+def test_numbers_of_a_type_that_nothing_here_has(tmp_path, kind):
+    """Two of them once ended in an AttributeError, and one in a ValueError."""
+    about = {"lexrl": json.dumps({"format": store.FORMAT, "sha256": "", "about": {}})}
+    size = {"BF16": 2, "C64": 8}.get(kind, 1)
+    header = json.dumps({"__metadata__": about, "a": {"dtype": kind, "shape": [1], "data_offsets": [0, size]}}).encode()
+    (tmp_path / "file").write_bytes(struct.pack("<Q", len(header)) + header + bytes(size))
+    with pytest.raises(store.Damaged, match="is damaged"):
+        store.read_arrays(tmp_path / "file")
 
 
 @pytest.mark.slow

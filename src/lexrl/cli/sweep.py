@@ -104,9 +104,7 @@ def main(argv: list[str]) -> None:
 def _over(texts: tuple[str, ...], seeds: int) -> tuple[dict[str, Any], int]:
     """What is varied, from text; and the number of seeds, which may be written there, too: `seeds=10`."""
     pairs = [values.parse(text) for text in texts]
-    twice = [name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i])]
-    if twice:
-        raise InputError(f"{twice[0]} is varied twice; give all its values at once.")
+    values.require_once([values.plain(name) for name, _ in pairs])
     found: dict[str, Any] = dict(pairs)
     given = found.pop("seeds", [str(seeds)])
     if isinstance(given, values.Range) or len(given) > 1 or not given[0].isdecimal():

@@ -75,7 +75,7 @@ def sweep(
     folder = as_path(out)
     base = plan(algorithm, env, order, 1, total_timesteps, **settings)
     steps = halving.lengths(base.total_timesteps, rounds)
-    about = {"over": _as_text(over), "title": base.title, "search": search, "trials": trials, "rounds": rounds}
+    about = {"over": _as_text(base, over), "title": base.title, "search": search, "trials": trials, "rounds": rounds}
     about |= {"seeds": seeds, "confirm": confirm}
     proposals = _make_search(search, over, trials, folder, base)
     _require_place(folder)
@@ -87,9 +87,13 @@ def sweep(
         return found
 
 
-def _as_text(over: Over) -> dict[str, Any]:
-    """What is varied, for `sweep.json`."""
+def _as_text(base: Run, over: Over) -> dict[str, Any]:
+    """What is varied, for `sweep.json`; an error for what cannot be."""
     values.require(over)
+    if isinstance(base.algorithm, Sequence):
+        raise InputError("A sweep varies the settings of one algorithm for all seeds; give one instead of a list.")
+    for name in over:
+        values.find(base.algorithm, values.plain(name))
     return {
         name: str(given) if isinstance(given, values.Range) else list(map(str, given)) for name, given in over.items()
     }

@@ -51,13 +51,34 @@ def require(over: Over) -> None:
     if not isinstance(over, Mapping) or not over:
         raise InputError("A sweep needs something to vary, as in over={'learning_rate': [1e-4, 1e-3]}.")
     for name, given in over.items():
+        if not isinstance(name, str):
+            raise InputError(f"What is varied is {name!r}; give the name of a setting.")
         if isinstance(given, Range):
             if not all(isinstance(end, numbers.Real) for end in given[:2]):
                 raise InputError(f"The range of {name!r} is from {given.low!r} to {given.high!r}; give numbers.")
             if not (given.low < given.high and math.isfinite(given.high - given.low)) or (given.log and given.low <= 0):
                 raise InputError(f"The range of {name!r} is {given}; it must rise, above 0 on a logarithmic scale.")
-        elif isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) == 0:
+        elif not _are_values(given):
             raise InputError(f"The values of {name!r} are {given!r}; give a list of them.")
+    require_once([plain(name) for name in over])
+
+
+def _are_values(given: Any) -> bool:
+    if isinstance(given, np.ndarray):
+        return given.ndim > 0 and len(given) > 0
+    return isinstance(given, Sequence) and not isinstance(given, str) and len(given) > 0
+
+
+def require_once(names: Sequence[str]) -> None:
+    """Refuse settings that are varied twice."""
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise InputError(f"{twice[0]} is varied twice; give all its values at once.")
+
+
+def plain(name: str) -> str:
+    """A setting's name as in Python; the command line also knows it by its flag."""
+    return name.replace("-", "_")
 
 
 def grid(over: Over) -> list[dict[str, Any]]:
@@ -102,13 +123,12 @@ def parse(text: str) -> tuple[str, list[str] | Range]:
 def changed(algorithm: Any, settings: Settings) -> Any:
     """The algorithm with these settings; those of its parts go by their own names."""
     for name, value in settings.items():
-        path = _find(algorithm, name.replace("-", "_"))
-        algorithm = _replace(algorithm, path, value)
+        algorithm = _replace(algorithm, find(algorithm, plain(name)), value)
     return algorithm
 
 
-def _find(part: Any, name: str) -> list[str]:
-    """The fields that lead to a setting."""
+def find(part: Any, name: str) -> list[str]:
+    """The fields that lead to a setting; an error if there is none, or more than one."""
     paths = list(_paths(part, name))
     if len(paths) == 1:
         return paths[0]

@@ -17,7 +17,7 @@ from jax import Array
 
 from lexrl import memory
 from lexrl.envs import drawing
-from lexrl.errors import InputError, require_whole
+from lexrl.errors import InputError, require_finite, require_whole
 from lexrl.momdp import MOMDP, from_outcomes
 from lexrl.types import Box, Discrete, EnvSpec, Step
 
@@ -77,6 +77,8 @@ class GridNav(eqx.Module):
         require_whole(0, most=2**63, map_seed=map_seed)
         if size < 3:
             raise InputError(f"A grid of size {size} has no room for obstacles; size must be 3 or more.")
+        require_finite(goal_reward=goal_reward, step_reward=step_reward)
+        require_finite(slip_probability=slip_probability, obstacle_density=obstacle_density)
         if not (0 <= slip_probability <= 1 and 0 <= obstacle_density <= 1):
             raise InputError(
                 f"slip_probability is {slip_probability:g} and obstacle_density is {obstacle_density:g}; both must "

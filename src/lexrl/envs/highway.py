@@ -6,7 +6,6 @@ none is refused.
 """
 
 import importlib
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 import gymnasium
 
+from lexrl import store
 from lexrl.envs.gym import GymEnv
 from lexrl.errors import InputError
 
@@ -69,8 +69,8 @@ def _parsed(config: Mapping[str, Any] | str | None) -> dict[str, Any]:
     if not isinstance(config, str):
         return dict(config or {})
     try:
-        found = json.loads(config or "{}")
-    except ValueError as error:
+        found = store.parse_json(config or "{}")
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"The config {config!r} is not JSON ({error}); give it as in '{{\"duration\": 20}}'."
         ) from None

@@ -76,6 +76,10 @@ def find(events: Sequence[Event], function: SignalFunction | None = None) -> Sig
 
 def _from_function(events: Sequence[Event], function: SignalFunction) -> Signals:
     """The signals that a function of the user's returns."""
+    if not callable(function):
+        raise InputError(
+            f"The signals are {function!r}; give a function from (obs, action, reward, info) to named numbers."
+        )
     returned = [function(*event) for event in events]
     for answer in returned:
         if not isinstance(answer, Mapping) or not all(map(_is_number, answer.values())):

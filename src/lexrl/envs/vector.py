@@ -57,7 +57,11 @@ class GymVectorEnv:
         """
         if isinstance(make, gymnasium.vector.VectorEnv):
             make = copies.copier(make, gymnasium.make_vec)
-        env = make()
+        elif not callable(make):
+            raise InputError(
+                f"A {type(make).__name__} is not a Gymnasium vector environment, nor a function that makes one."
+            )
+        env: Any = make()
         try:
             length, num_envs = (
                 episode_length(type(env.unwrapped).__name__, None, env, max_episode_steps),

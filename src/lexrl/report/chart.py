@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from lexrl import store
-from lexrl.errors import InputError
+from lexrl.errors import InputError, as_path
 from lexrl.report import palette
 
 VERSION = "6.1"
@@ -69,7 +69,7 @@ class Chart:
 
     def save(self, path: str | pathlib.Path) -> None:
         """Save as PNG, SVG or PDF, depending on the file name's extension."""
-        path = pathlib.Path(path)
+        path = as_path(path)
         kind = path.suffix[1:].lower()
         if kind not in ("png", "svg", "pdf"):
             raise InputError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from lexrl import store
 from lexrl.colors import FAINT, INK
-from lexrl.errors import InputError
+from lexrl.errors import InputError, as_path
 
 UNDATED = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 """Metadata to leave out of each kind of file, so that the same picture has the same bytes."""
@@ -32,7 +32,7 @@ class Picture:
 
     def save(self, path: str | pathlib.Path) -> None:
         """Save as PNG, SVG or PDF, depending on the file name's extension."""
-        path = pathlib.Path(path)
+        path = as_path(path)
         kind = path.suffix[1:].lower()
         if kind not in UNDATED:
             raise InputError(

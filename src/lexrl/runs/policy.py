@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 
 from lexrl import replay, store
-from lexrl.errors import InputError, as_path
+from lexrl.errors import InputError, as_path, require_whole
 from lexrl.loops import keys
 from lexrl.loops.evaluation import draw_component
 from lexrl.loops.keys import Purpose
@@ -90,11 +90,7 @@ class Policy:
                 f"{type(self.algorithm).__name__} does not learn policies for the first objectives alone; train it "
                 "with a shorter order."
             )
-        if not 1 <= num_objectives <= len(self.spec.objectives):
-            raise InputError(
-                f"num_objectives is {num_objectives}; this policy was trained for {len(self.spec.objectives)}, so it "
-                f"must lie between 1 and {len(self.spec.objectives)}."
-            )
+        require_whole(1, len(self.spec.objectives), num_objectives=num_objectives)
         return dataclasses.replace(self, state=self.algorithm.prefix(self.state, np.int32(num_objectives)))
 
     def components(self) -> list[tuple[float, "Policy"]]:
@@ -126,7 +122,7 @@ class Policy:
         discrete = isinstance(space, Discrete)
         try:
             seen = np.asarray(observation, np.int32 if discrete else np.float32)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise InputError(
                 f"A {type(observation).__name__} is not an observation; {self.spec.observation_space} is needed."
             ) from None

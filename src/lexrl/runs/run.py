@@ -284,7 +284,8 @@ def as_seeds(seeds: Any) -> tuple[int, ...]:
     if isinstance(seeds, numbers.Integral):
         require_whole(0, MAX_SEEDS, **{"The number of seeds": seeds})
         return tuple(range(int(seeds)))
-    if not isinstance(seeds, Sequence | np.ndarray) or isinstance(seeds, str):
+    one = isinstance(seeds, str) or (isinstance(seeds, np.ndarray) and seeds.ndim == 0)
+    if one or not isinstance(seeds, Sequence | np.ndarray):
         raise InputError(f"The seeds are {reprlib.repr(seeds)}; say how many, as in 10, or which, as in [3, 7, 11].")
     if not all(isinstance(seed, numbers.Integral) or (isinstance(seed, float) and seed.is_integer()) for seed in seeds):
         raise InputError(f"The seeds {reprlib.repr(list(seeds))} must be whole numbers.")
