@@ -22,6 +22,10 @@ PHRASES: dict[str, str] = {"kept": "kept", "violated": "violated", "undecided": 
 COLORS: dict[str, str] = {"kept": colors.GREEN, "violated": colors.RED, "undecided": colors.ORANGE}
 RESERVATIONS = {
     "stopped": "but training stopped before its end",
+    "endless": "but no episode ended in training",
+    "brief": "but training was too short to show whether it had converged",
+    "uncompared": "but an objective was compared with nothing",
+    "unlearned": "but an objective is no better than before training",
     "unmoved": "but an objective was the same for every policy",
     "hidden": "but worse per episode than what it was compared with, which the discount hides",
     "forgotten": "but much worse than earlier in training",

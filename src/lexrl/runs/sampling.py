@@ -118,7 +118,9 @@ class Sample(NamedTuple):
         """Statements that are to be decided; whether the best possible is attained, where nothing else is known."""
         tested = {(one.seed, one.objective) for one in self.statements if one.best is None and not one.same}
         return sum(
-            bool(decision == verify.UNDECIDED) and (one.best is None or (one.seed, one.objective) not in tested)
+            bool(decision == verify.UNDECIDED)
+            and (one.best is None or (one.seed, one.objective) not in tested)
+            and bool(np.isfinite(self.measure(one).differences).all())  # else more of them decide nothing
             for one, decision in zip(self.statements, self.decisions, strict=True)
         )
 
@@ -237,8 +239,11 @@ def _begin(result: Result, known: Sequence[Reference], played: list[Episodes], a
     *played, untrained = played
     gamma = references.gamma_of(result.policies[0].algorithm)
     ranges = return_ranges(result.run.env, order)
-    scale = make_scale(result.metrics["episode_return"], played, untrained, gamma, ranges)
-    listed = statements.make_statements(played, [Known(*one[:2], one.same) for one in known], order, across)
+    curves = result.metrics["episode_return"] * np.asarray(order.signs)
+    scale = make_scale(curves, played, untrained, gamma, ranges)
+    own = [Known(*one[:2], one.same) for one in known]
+    listed = statements.make_statements(played, own, order, across)
+    listed += statements.against_later(played, own, order, scale)
     if across or known:  # where returns are not computed
         worse = statements.against_untrained(played, untrained, order, scale, len(played))
         listed = [*listed, *worse, *statements.against_best(played, order, scale)]
