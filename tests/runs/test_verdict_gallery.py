@@ -233,6 +233,19 @@ def test_rewards_among_the_costs_are_no_rare_events(monkeypatch):
     assert judge(case._replace(curve=curve), monkeypatch).rare_events == ()
 
 
+def test_a_reward_that_is_only_ever_lost_has_rare_events(monkeypatch):
+    """An accident is a reward of -1, and there is no other: that is a cost by another name."""
+    curve = np.stack([-learning(0.0, 9.0)[..., 0], learning(0.0, 9.0)[..., 1]], axis=-1)
+    lost = [[event(0.02, -1.0), always(9.0)]] * 3
+    case = Case(lost, [[event(0.0)]] * 3, curve, order="max reward > min cost", untrained=[[always(-30.0)] * 2] * 3)
+    verdict = judge(case, monkeypatch)
+    assert all(one.loss and 0 < one.events < 0.05 * one.episodes for one in verdict.rare_events)
+    assert {one.objective for one in verdict.rare_events} == {"reward"}
+    assert any(text.startswith("Episodes with reward below 0: ") for _, text in verdict.lines())
+    never = case._replace(final=[[always(0.0), always(9.0)]] * 3, curve=0 * curve, untrained=[[always(0.0)] * 2] * 3)
+    assert judge(never, monkeypatch).rare_events == ()  # a goal that nobody found is no accident that nobody had
+
+
 def test_symptoms_of_multipliers_and_thresholds(monkeypatch):
     """A multiplier at its bound, and a threshold below every cost that was ever measured."""
     costs = np.repeat(np.linspace(30.0, 10.0, POINTS)[:, None], 3, axis=1)

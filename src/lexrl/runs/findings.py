@@ -91,18 +91,23 @@ def exact_findings(result: Result, exact: Exact, scale: Scale) -> list[Finding]:
 
 
 def rare_events(result: Result, sample: Sample) -> list[RareEvents]:
-    """For each cost that is never negative, in any episode of any policy, and 0 in some of those that are judged."""
+    """For each cost that is never negative, in any episode of any policy, and 0 in some of those that are judged.
+
+    An objective to be maximized is one, too, if it is never positive, and negative at times.
+    """
     found = []
     for j, objective in enumerate(result.run.order.objectives):
         costs = -sample.played[0].returns[..., j]
         others = [-each.returns[..., j] for each in (*sample.played, sample.untrained) if each.returns.shape[-1] > j]
-        negative = any((each < 0).any() for each in (*others, result.metrics["episode_return"][..., j]))
-        if objective.sign > 0 or negative or not (costs >= 0).all() or not (costs == 0).any():
+        seen = [*others, -objective.sign * result.metrics["episode_return"][..., j]]
+        is_cost = objective.sign < 0 or any((each > 0).any() for each in seen)
+        negative = any((each < 0).any() for each in seen)
+        if not is_cost or negative or not (costs >= 0).all() or not (costs == 0).any():
             continue
         counts = (costs > 0).sum(axis=1)
         n = costs.shape[1]
         found += [
-            RareEvents(seed, objective.name, int(count), n, verify.event_bound(int(count), n))
+            RareEvents(seed, objective.name, int(count), n, verify.event_bound(int(count), n), objective.sign > 0)
             for seed, count in zip(result.run.seeds, counts, strict=True)
         ]
     return found
