@@ -23,6 +23,7 @@ COLORS: dict[str, str] = {"kept": colors.GREEN, "violated": colors.RED, "undecid
 RESERVATIONS = {
     "stopped": "but training stopped before its end",
     "endless": "but no episode ended in training",
+    "cut": "but by episodes that were cut off",
     "brief": "but training was too short to show whether it had converged",
     "uncompared": "but an objective was compared with nothing",
     "unlearned": "but an objective is no better than before training",

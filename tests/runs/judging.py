@@ -62,7 +62,7 @@ def learning(cost, reward, seeds=3):
 def play(draws):
     """The same numbers for the same episodes."""
 
-    def episodes(first, count):
+    def episodes(first, count, longest=None):
         columns = [[draw(np.random.default_rng([k, first]), count) for draw in seed] for k, seed in enumerate(draws)]
         returns = np.moveaxis(np.array(columns, float), 1, 2)
         return Evaluation(returns, returns, np.full(returns.shape[:2], 10))
@@ -91,8 +91,8 @@ def judge(case, monkeypatch):
     own = [] if case.reference is None else [Reference(1, name, play(case.reference), case.same)]
     own += [] if case.second is None else [Reference(2, "its own policy for the first 2 objectives", play(case.second))]
     monkeypatch.setattr(sampling, "return_ranges", lambda env, order: case.known)
-    monkeypatch.setattr(references, "player", lambda result: play(case.final))
-    monkeypatch.setattr(references, "untrained", lambda result: play(case.untrained or [UNTRAINED] * len(case.final)))
+    monkeypatch.setattr(references, "player", lambda _: play(case.final))
+    monkeypatch.setattr(references, "untrained", lambda _: play(case.untrained or [UNTRAINED] * len(case.final)))
     monkeypatch.setattr(references, "own_references", lambda result: own)
     verdict = verification.verify_result(result, Limits(case.episodes))
     assert verdict is not None

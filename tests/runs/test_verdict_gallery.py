@@ -311,7 +311,7 @@ def test_every_policy_is_worse_than_before_training(monkeypatch):
 def test_a_late_cost_that_the_discount_hides(monkeypatch):
     """Undiscounted, the policy costs 10 and its reference 1; the discounted returns are alike."""
     shown = play
-    monkeypatch.setattr("judging.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    monkeypatch.setattr("judging.play", lambda draws: lambda *one: hidden(shown(draws)(*one)))
     case = Case([[normal(10.0, 0.1), always(9.0)]], [[normal(1.0, 0.1)]], learning(10.0, 9.0, 1))
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
@@ -326,7 +326,7 @@ def test_a_small_late_cost_that_the_discount_hides(monkeypatch):
     """LDQN on CartSafe: 24 instead of none, where untrained policies cost 500; that is little of the range, but a
     person would not call it kept without a word."""
     shown = play
-    monkeypatch.setattr("judging.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    monkeypatch.setattr("judging.play", lambda draws: lambda *one: hidden(shown(draws)(*one)))
     bad, good = [event(0.25, 96.0), always(9.0)], [event(0.0), always(9.0)]
     case = Case([bad, good], [[event(0.0)]] * 2, learning(10.0, 9.0, 2), untrained=[[always(500.0), always(9.0)]] * 2)
     verdict = judge(case, monkeypatch)
@@ -339,7 +339,7 @@ def test_a_small_late_cost_that_the_discount_hides(monkeypatch):
 def test_the_discount_hides_that_doing_nothing_was_better(monkeypatch):
     """Policy and reference agree on a late cost of 20; untrained policies had half of that."""
     shown = play
-    monkeypatch.setattr("judging.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    monkeypatch.setattr("judging.play", lambda draws: lambda *one: hidden(shown(draws)(*one)))
     late, before = [always(20.0), always(9.0)], [[event(0.5, 20.0), always(1.0)]]
     verdict = judge(Case([late], [late[:1]], learning(20.0, 9.0, 1), untrained=before), monkeypatch)
     assert verdict.reservations["hidden"] == (0,)

@@ -124,6 +124,8 @@ def about(
     if not known and np.isinf(limits[:-1]).any():
         listed += " This algorithm keeps no policies for the first objectives alone."
     count = sum(not one.same for one in sample.statements)
+    if sample.cut_off.any():
+        listed += f" Episodes were cut off after {sample.longest:,} steps, for want of time."
     played = f"{sample.num_played:,} fresh episodes"
     if count == 0:
         return listed, f"{played} were played."
