@@ -45,7 +45,7 @@ def cases() -> list[Case]:
         Case("ldqn", "cart-safe", "CartSafe", total_timesteps=100_000),
         Case("lppo", "grid-nav", "GridNav"),
         Case("q-learning", "grid-nav", "GridNav", "min cost > max reward"),
-        Case("lppo", "intersection", "Intersection", total_timesteps=50_000),
+        Case("lppo", "intersection", "Intersection", "min collision > max arrived", 50_000),
         Case("lppo", "gym:deep-sea-treasure-v0", "deep-sea-treasure-v0", "max reward_1 > max reward_2", SOME),
         Case("ldqn", "gym:mo-mountaincar-v0", "mo-mountaincar-v0", "max reward_1 > max reward_2", SOME),
         Case("lppo", lexrl.GymEnv(TimeLimit(Room(), max_episode_steps=50)), "own_gym_env.py", heat, SOME),

@@ -2,12 +2,13 @@
 
 import json
 import math
+import pathlib
 
 import pytest
 
 from lexrl import colors, verdict
 from lexrl.errors import InputError
-from lexrl.verdict import Finding, RareEvents, Verdict, shown
+from lexrl.verdict import RESERVATIONS, Finding, RareEvents, Verdict, shown
 
 
 def finding(seed, status, objective="cost", **changes):
@@ -122,6 +123,15 @@ def test_what_is_no_verdict_is_a_sentence(value):
 )
 def test_numbers_have_the_digits_of_their_error(value, error, text):
     assert shown(value, error) == text
+
+
+def test_every_key_of_the_summary_is_documented():
+    """In the table of docs/verdicts.md, also those of findings, of rare events, and of what *kept* is worth."""
+    page = (pathlib.Path(__file__).parent.parent / "docs" / "verdicts.md").read_text()
+    table = page.split("## In `summary.json`")[1].split("\n## ")[0]
+    found = of(finding(0, "violated"), rare_events=(RareEvents(0, "cost", 1, 100, 0.05),)).as_json()
+    keys = [*found, *found["findings"][0], *found["rare_events"][0], *RESERVATIONS]
+    assert [key for key in keys if f"`{key}`" not in table and key != "itself"] == []
 
 
 def test_a_notebook_shows_symbols_and_colors():

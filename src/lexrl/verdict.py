@@ -22,6 +22,11 @@ PHRASES: dict[str, str] = {"kept": "kept", "violated": "violated", "undecided": 
 COLORS: dict[str, str] = {"kept": colors.GREEN, "violated": colors.RED, "undecided": colors.ORANGE}
 RESERVATIONS = {
     "stopped": "but training stopped before its end",
+    "endless": "but no episode ended in training",
+    "cut": "but by episodes that were cut off",
+    "brief": "but training was too short to show whether it had converged",
+    "uncompared": "but an objective was compared with nothing",
+    "unlearned": "but an objective is no better than before training",
     "unmoved": "but an objective was the same for every policy",
     "hidden": "but worse per episode than what it was compared with, which the discount hides",
     "forgotten": "but much worse than earlier in training",
@@ -95,7 +100,7 @@ class Finding(NamedTuple):
 
 
 class RareEvents(NamedTuple):
-    """How often an episode of a seed had any cost."""
+    """How often an episode of a seed had any cost, or any loss of what is to be maximized."""
 
     seed: int
     objective: str
@@ -103,6 +108,8 @@ class RareEvents(NamedTuple):
     episodes: int
     bound: float
     """Upper bound of the probability, at 95 %."""
+    loss: bool = False
+    """Is the objective to be maximized? Then it is never positive, and an event is a return below 0."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +203,8 @@ class Verdict:
             own = [one for one in self.rare_events if one.objective == objective]
             worst = max(own, key=lambda one: one.bound)
             events, episodes = sum(one.events for one in own), sum(one.episodes for one in own)
-            sentence = f"Episodes with any {objective}: {events:,} of {episodes:,}"
+            what = f"{objective} below 0" if worst.loss else f"any {objective}"
+            sentence = f"Episodes with {what}: {events:,} of {episodes:,}"
             sentence += (
                 "." if worst.bound > 0.5 else f"; its probability is below {worst.bound:.2g} in every seed (95 %)."
             )

@@ -6,9 +6,10 @@ import re
 import numpy as np
 import pytest
 
+from lexrl.cli import compare
 from lexrl.errors import InputError
 from lexrl.report import run_page, verdict_grid
-from lexrl.report.run_folder import RunFolder, in_words
+from lexrl.report.run_folder import RunFolder, in_words, titles
 from lexrl.verdict import Finding, Verdict
 
 
@@ -16,8 +17,9 @@ def finding(seed, objective, status):
     return Finding(seed, objective, status, "<the reference>", 2.0, 0.1, 1.0, 0.1, -1, -1.2, -0.8, 0.1, 0.0, 1.0, 500)
 
 
-def folder(name, cost, reward, verdict=None, order="min cost > max reward"):
-    about = {"title": f"{name} <title>", "order": order, "objectives": [["cost", -1], ["reward", 1]], "seeds": [0, 1]}
+def folder(name, cost, reward, verdict=None, order="min cost > max reward", env="cart-safe"):
+    about = {"title": f"{name} <title>", "order": order, "objectives": [["cost", -1], ["reward", 1]], "seeds": [0, 1],
+             "env": {"name": env, "kwargs": {}}}  # fmt: skip
     summary = {"per_episode": {"cost": cost, "reward": reward}, "stopped": {}, "seconds": 1.0}
     judged = {} if verdict is None else {"verdict": verdict.as_json()}
     return RunFolder(pathlib.Path(name), about, summary | judged)
@@ -103,7 +105,33 @@ def test_two_runs_that_cannot_be_told_apart():
 def test_a_run_that_nothing_is_compared_with_has_no_empty_section():
     alone = RunFolder(
         pathlib.Path("a"),
-        {"title": "a", "order": "cost <= 3", "objectives": [["cost", -1]], "seeds": [0]},
+        {"title": "a", "order": "cost <= 3", "objectives": [["cost", -1]], "seeds": [0], "env": {}},
         {"per_episode": {"cost": [1.0]}, "stopped": {}, "seconds": 1.0},
     )
     assert run_page.comparisons([alone]) == []
+
+
+def test_runs_on_different_environments_are_not_ranked():
+    """Each environment has its own plane and its own table; one alone needs no name."""
+    runs = [folder(name, [1, 2], [3, 4], env=env) for name, env in (("a", "x"), ("b", "x"), ("c", "y"))]
+    each = "".join(run_page.comparisons(runs))
+    assert re.findall("<h2>(.*?)</h2>", each) == ["min cost &gt; max reward on x", "min cost &gt; max reward on y"]
+    assert each.count("class=plot") == 2
+    assert each.count("Data of Comparison as CSV") == 1
+    assert "<h2>min cost &gt; max reward</h2>" in "".join(run_page.comparisons(runs[:2]))
+
+
+def test_runs_on_different_environments_are_not_compared(monkeypatch):
+    """Which of the two is better says nothing."""
+    runs = {name: folder(name, [1, 2], [3, 4], env=env) for name, env in (("a", "x"), ("b", "y"))}
+    monkeypatch.setattr("lexrl.cli.compare.run_folder.read", lambda path: runs[path.name])
+    monkeypatch.setattr("lexrl.cli.compare.store.require_finished", lambda path: None)
+    with pytest.raises(InputError, match="different environments and cannot be ranked: a is on x; b is on y"):
+        compare.main(["a", "b"])
+
+
+def test_runs_of_the_same_title_are_told_apart():
+    same = [folder(name, [1, 2], [3, 4]) for name in ("a", "b")]
+    for one in same:
+        one.about["title"] = "lppo"
+    assert titles([*same, folder("c", [1, 2], [3, 4])]) == ["lppo (a)", "lppo (b)", "c <title>"]

@@ -1,92 +1,11 @@
 """Ways to go wrong, each with the verdict that a person would give: episodes are written out, nothing is trained."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
+from judging import ORDER, POINTS, Case, always, event, judge, learning, normal, play
 
 import lexrl
 from lexrl import verify
-from lexrl.loops.evaluation import Evaluation
-from lexrl.runs import plan, references, sampling, verification
-from lexrl.runs.policy import Policy
-from lexrl.runs.references import Reference
-from lexrl.runs.result import Result
-from lexrl.runs.sampling import Limits
-
-POINTS = 20
-ORDER = "min cost > max reward"
-
-
-class Case(NamedTuple):
-    """Three seeds: returns of cost and reward by episode, of the policies and of their references for the cost."""
-
-    final: list
-    reference: list | None
-    """None: the algorithm keeps no references."""
-    curve: np.ndarray
-    """`[points, seeds, M]` in training."""
-    order: str = ORDER
-    metrics: dict = {}  # noqa: RUF012
-    faults: dict = {}  # noqa: RUF012
-    algorithm: type = lexrl.LPPO
-    episodes: int = 3000
-    untrained: list | None = None
-    """None: as the final ones."""
-    same: tuple = ()
-    """For each seed: the reference is the policy itself."""
-    known: tuple = ()
-    """What returns lie between, by objective, all of them maximized."""
-
-
-def normal(mean, spread):
-    """Returns `[n]` by episode, with randomness that policies share."""
-    return lambda noise, n: mean + spread * noise.normal(size=n)
-
-
-def event(probability, size=1.0):
-    return lambda noise, n: size * (noise.random(n) < probability)
-
-
-def always(value):
-    return lambda noise, n: np.full(n, value)
-
-
-def learning(cost, reward, seeds=3):
-    """Curves that fall and rise to these values, and stay there for half of the training."""
-    share = np.minimum(np.linspace(0, 2, POINTS), 1.0)[:, None]
-    one = np.concatenate([30 + (cost - 30) * share, reward * share], axis=1)
-    return np.repeat(one[:, None], seeds, axis=1)
-
-
-def play(draws):
-    """The same numbers for the same episodes."""
-
-    def episodes(first, count):
-        columns = [[draw(np.random.default_rng([k, first]), count) for draw in seed] for k, seed in enumerate(draws)]
-        returns = np.moveaxis(np.array(columns, float), 1, 2)
-        return Evaluation(returns, returns, np.full(returns.shape[:2], 10))
-
-    return episodes
-
-
-def judge(case, monkeypatch):
-    run = plan(case.algorithm(gamma=1.0), lexrl.CartSafe(), case.order, len(case.final), 10_000)
-    spec = run.order.spec(run.env.spec)
-    policies = tuple(Policy(run.algorithm, None, spec, run.order, seed) for seed in run.seeds)
-    ended = {"num_episodes": np.full(case.curve.shape[:2], 5.0)}
-    result = Result(
-        run, policies, np.arange(POINTS), {"episode_return": case.curve, **ended, **case.metrics}, case.faults, 60.0
-    )
-    name = "its own policy for 'cost' alone"
-    own = [] if case.reference is None else [Reference(1, name, play(case.reference), case.same)]
-    monkeypatch.setattr(sampling, "return_ranges", lambda env, order: case.known)
-    monkeypatch.setattr(references, "player", lambda result: play(case.final))
-    monkeypatch.setattr(references, "untrained", lambda result: play(case.untrained or case.final))
-    monkeypatch.setattr(references, "own_references", lambda result: own)
-    verdict = verification.verify_result(result, Limits(case.episodes))
-    assert verdict is not None
-    return verdict
 
 
 def test_a_large_second_objective_bought_cost(monkeypatch):
@@ -117,7 +36,8 @@ def test_units_do_not_matter(monkeypatch):
     def of(unit):
         curve = learning(2.0, 100) * np.array([unit, 1.0])
         final = [[normal(2.0 * unit, 1.0 * unit), always(1.0)]] * 3
-        case = Case(final=final, reference=[[normal(1.9 * unit, 1.0 * unit)]] * 3, curve=curve)
+        before = [[always(30.0 * unit), always(0.0)]] * 3
+        case = Case(final, [[normal(1.9 * unit, 1.0 * unit)]] * 3, curve, untrained=before)
         return judge(case, monkeypatch)
 
     one, large = of(1.0), of(1024.0)
@@ -184,7 +104,7 @@ def test_episodes_that_never_end(monkeypatch):
     verdict = judge(case, monkeypatch)
     assert verdict.symptoms == ("No episode ended in training, so there are no returns to go by.",)
     assert verdict.advice[0].startswith("a shorter `max_episode_steps`")
-    assert verdict.status != "violated"
+    assert verdict.sentence == "kept in all 3 seeds, but no episode ended in training (seeds 0, 1, 2)"
 
 
 def test_a_seed_that_met_nan(monkeypatch):
@@ -217,7 +137,8 @@ def test_noise_alone_is_not_violated(monkeypatch):
 def test_a_constant_objective_is_kept(monkeypatch):
     curve = learning(0.0, 9.0)
     curve[..., 0] = 7.0
-    case = Case(final=[[always(7.0), normal(9.0, 1.0)]] * 3, reference=[[always(7.0)]] * 3, curve=curve)
+    same = [[always(7.0), normal(9.0, 1.0)]] * 3
+    case = Case(final=same, reference=[[always(7.0)]] * 3, curve=curve, untrained=same)
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
     assert verdict.sentence == "kept in all 3 seeds, but an objective was the same for every policy (seeds 0, 1, 2)"
@@ -228,7 +149,8 @@ def test_a_goal_that_nobody_ever_found(monkeypatch):
     """A reward of 0 in every episode: all policies are equal in it, and none has learned anything."""
     curve = np.zeros((POINTS, 3, 2))
     curve[..., 1] = np.linspace(-9, 0, POINTS)[:, None]
-    case = Case([[always(0.0), normal(-1.0, 0.5)]] * 3, [[always(0.0)]] * 3, curve, order="max reward > min cost")
+    same = [[always(0.0), normal(-1.0, 0.5)]] * 3
+    case = Case(same, [[always(0.0)]] * 3, curve, order="max reward > min cost", untrained=same)
     verdict = judge(case, monkeypatch)
     assert verdict.sentence.startswith("kept in all 3 seeds, but an objective was the same for every policy")
     assert any(one.startswith("'reward' is the same in every episode") for one in verdict.symptoms)
@@ -311,6 +233,19 @@ def test_rewards_among_the_costs_are_no_rare_events(monkeypatch):
     assert judge(case._replace(curve=curve), monkeypatch).rare_events == ()
 
 
+def test_a_reward_that_is_only_ever_lost_has_rare_events(monkeypatch):
+    """An accident is a reward of -1, and there is no other: that is a cost by another name."""
+    curve = np.stack([-learning(0.0, 9.0)[..., 0], learning(0.0, 9.0)[..., 1]], axis=-1)
+    lost = [[event(0.02, -1.0), always(9.0)]] * 3
+    case = Case(lost, [[event(0.0)]] * 3, curve, order="max reward > min cost", untrained=[[always(-30.0)] * 2] * 3)
+    verdict = judge(case, monkeypatch)
+    assert all(one.loss and 0 < one.events < 0.05 * one.episodes for one in verdict.rare_events)
+    assert {one.objective for one in verdict.rare_events} == {"reward"}
+    assert any(text.startswith("Episodes with reward below 0: ") for _, text in verdict.lines())
+    never = case._replace(final=[[always(0.0), always(9.0)]] * 3, curve=0 * curve, untrained=[[always(0.0)] * 2] * 3)
+    assert judge(never, monkeypatch).rare_events == ()  # a goal that nobody found is no accident that nobody had
+
+
 def test_symptoms_of_multipliers_and_thresholds(monkeypatch):
     """A multiplier at its bound, and a threshold below every cost that was ever measured."""
     costs = np.repeat(np.linspace(30.0, 10.0, POINTS)[:, None], 3, axis=1)
@@ -376,13 +311,13 @@ def test_every_policy_is_worse_than_before_training(monkeypatch):
 def test_a_late_cost_that_the_discount_hides(monkeypatch):
     """Undiscounted, the policy costs 10 and its reference 1; the discounted returns are alike."""
     shown = play
-    monkeypatch.setattr(f"{__name__}.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    monkeypatch.setattr("judging.play", lambda draws: lambda *one: hidden(shown(draws)(*one)))
     case = Case([[normal(10.0, 0.1), always(9.0)]], [[normal(1.0, 0.1)]], learning(10.0, 9.0, 1))
     verdict = judge(case, monkeypatch)
     assert verdict.status == "kept"
     assert verdict.sentence == "kept, but worse per episode than what it was compared with, which the discount hides"
     assert verdict.as_json()["reservations"]["hidden"] == [0]
-    assert str(verdict.findings[0]).endswith("(discounted, as optimized, the difference is 0.00 ± 0.38; 95 %)")
+    assert str(verdict.findings[0]).endswith("(discounted, as optimized, the difference is 0.00 ± 0.27; 95 %)")
     assert any("is worse per episode than what it was compared with" in one for one in verdict.symptoms)
     assert any("--gamma 0.999" in one for one in verdict.advice)
 
@@ -391,7 +326,7 @@ def test_a_small_late_cost_that_the_discount_hides(monkeypatch):
     """LDQN on CartSafe: 24 instead of none, where untrained policies cost 500; that is little of the range, but a
     person would not call it kept without a word."""
     shown = play
-    monkeypatch.setattr(f"{__name__}.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    monkeypatch.setattr("judging.play", lambda draws: lambda *one: hidden(shown(draws)(*one)))
     bad, good = [event(0.25, 96.0), always(9.0)], [event(0.0), always(9.0)]
     case = Case([bad, good], [[event(0.0)]] * 2, learning(10.0, 9.0, 2), untrained=[[always(500.0), always(9.0)]] * 2)
     verdict = judge(case, monkeypatch)
@@ -404,7 +339,7 @@ def test_a_small_late_cost_that_the_discount_hides(monkeypatch):
 def test_the_discount_hides_that_doing_nothing_was_better(monkeypatch):
     """Policy and reference agree on a late cost of 20; untrained policies had half of that."""
     shown = play
-    monkeypatch.setattr(f"{__name__}.play", lambda draws: lambda first, n: hidden(shown(draws)(first, n)))
+    monkeypatch.setattr("judging.play", lambda draws: lambda *one: hidden(shown(draws)(*one)))
     late, before = [always(20.0), always(9.0)], [[event(0.5, 20.0), always(1.0)]]
     verdict = judge(Case([late], [late[:1]], learning(20.0, 9.0, 1), untrained=before), monkeypatch)
     assert verdict.reservations["hidden"] == (0,)

@@ -25,12 +25,12 @@ from lexrl.verdict import from_json
 ORDER = "min cost > max reward"
 
 
-def corridor():
+def corridor(max_episode_steps=10):
     """Two states: staying costs nothing and pays nothing; going costs 1 and pays 1."""
     transitions = np.tile(np.eye(2)[0], (2, 2, 1))
     costs, rewards = np.array([[0.0, 1.0]] * 2), np.array([[0.0, 1.0]] * 2)
     momdp = lexrl.MOMDP.from_arrays(transitions, np.stack([costs, rewards]), 0.9, signals=("cost", "reward"))
-    return lexrl.FiniteEnv(momdp, max_episode_steps=10)
+    return lexrl.FiniteEnv(momdp, max_episode_steps=max_episode_steps)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +99,31 @@ def test_an_optimum_that_takes_too_long_is_none(exact, monkeypatch):
     assert references.exact_returns(exact, 0.2) is None
     assert given == pytest.approx([0.2, 0.05])
     assert references.exact_returns(exact).best.tolist() == [0, 0]
+
+
+def test_episodes_that_never_end_are_cut_off(monkeypatch):
+    """A million steps each, after 4,000 steps of training: the verdict takes no longer than it may, and says how."""
+    monkeypatch.setattr(references, "exact_returns", lambda *_: None)
+    endless = lexrl.train(
+        lexrl.QLearning(gamma=0.9), corridor(1_000_000), ORDER, seeds=2, total_timesteps=4000, verify_episodes=0
+    )
+    verdict = verification.verify_result(endless, Limits(100, seconds=10.0))
+    assert verdict.seconds < 10.0
+    assert verdict.reservations["cut"] == verdict.reservations["endless"] == (0, 1)
+    assert verdict.references.endswith("Episodes were cut off after 1,000 steps, for want of time.")
+    # Where time is not limited, they are played to their end.
+    assert sampling._longest(endless, Limits(100), 3) is None
+
+
+def test_few_long_episodes_show_how_long_they_take(exact):
+    """Ten of every policy would take more than a tenth of the steps of training."""
+    paces = [
+        sampling._expected_pace(
+            dataclasses.replace(exact, metrics={**exact.metrics, "episode_length": np.full((50, 2), length)}), 3
+        )
+        for length in (10.0, 20.0)
+    ]
+    assert [one.side_by_side for one in paces] == [sampling.PROBE, sampling.FEWEST]
 
 
 def test_one_objective_has_no_priority(exact):

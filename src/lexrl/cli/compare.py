@@ -39,6 +39,9 @@ def main(argv: list[str]) -> None:
     if len({one.objectives for one in found}) > 1:
         listed = "; ".join(f"{one.path} has '{one.about['order']}'" for one in found)
         raise InputError(f"The runs have different orders and cannot be ranked: {listed}.")
+    if len({one.env_name for one in found}) > 1:
+        listed = "; ".join(f"{one.path} is on {one.env_name}" for one in found)
+        raise InputError(f"The runs are on different environments and cannot be ranked: {listed}.")
     tolerance = _tolerances(found)
     if args.json:
         print_json({"ranking": _as_json(found, tolerance)} | _verdict_as_json(found, tolerance))

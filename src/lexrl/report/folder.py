@@ -43,12 +43,13 @@ def page(folder: pathlib.Path, failed: list[str] | None = None) -> str:
         why = f" ({failed[0]})" if failed else ""
         raise InputError(f"There is no run to report in the folder {str(folder)!r}{why}.")
     title = folder.resolve().name if runs or solved else "Lexicographic reinforcement learning: the paper's experiments"
-    named = [(one, f"run-{i}") for i, one in enumerate(runs, 1)]
+    titles = run_folder.titles([one.found for one in runs])
+    named = [(title, f"run-{i}", one) for i, (title, one) in enumerate(zip(titles, runs, strict=True), 1)]
     first = [
-        verdict_grid.block(verdict_grid.judged([(one.found.title, anchor, one.found) for one, anchor in named])),
+        verdict_grid.block(verdict_grid.judged([(title, anchor, one.found) for title, anchor, one in named])),
         *run_page.comparisons([one.found for one in runs if one.found.summary is not None]),
     ]
-    parts = [Part(anchor, one.found.title, run_page.html(one)) for one, anchor in named]
+    parts = [Part(anchor, title, run_page.html(one, title)) for title, anchor, one in named]
     parts += [Part(f"solution-{i}", *found) for i, found in enumerate(solved, 1)]
     return document(title, experiments, parts, "".join(first), failed)
 

@@ -54,6 +54,11 @@ class RunFolder(NamedTuple):
         return self.about.get("env")
 
     @property
+    def env_name(self) -> str:
+        """What the environment is called: its name, or the kind of an instance."""
+        return next((str(self.about["env"][key]) for key in ("name", "kind", "custom") if key in self.about["env"]), "")
+
+    @property
     def verdict(self) -> judged.Verdict | None:
         """Was the priority kept? None for a run without a verdict."""
         found = None if self.summary is None else self.summary.get("verdict")
@@ -89,6 +94,15 @@ def read(folder: pathlib.Path) -> RunFolder:
 def below(folder: pathlib.Path) -> list[pathlib.Path]:
     """All folders of runs in a folder, itself included, sorted by name."""
     return sorted(path.parent for path in folder.rglob(store.RUN))
+
+
+def titles(found: Sequence[RunFolder]) -> list[str]:
+    """A title for each run; those that share one are told apart by the names of their folders."""
+    each = [one.title for one in found]
+    return [
+        title if each.count(title) == 1 else f"{title} ({one.path.name})"
+        for title, one in zip(each, found, strict=True)
+    ]
 
 
 class RankedRun(NamedTuple):

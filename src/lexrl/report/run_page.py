@@ -36,15 +36,16 @@ def read(folder: pathlib.Path) -> Shown:
 
 
 def comparisons(finished: Sequence[RunFolder]) -> list[str]:
-    """For each order: the plane of its first two objectives, and a table if several runs have it."""
-    parts = []
-    for number, order in enumerate(dict.fromkeys(one.objectives for one in finished), 1):
-        same = rank_runs([one for one in finished if one.objectives == order])
+    """For each order and environment: the plane of the first two objectives, and a table if there are several runs."""
+    parts, kinds = [], list(dict.fromkeys((one.objectives, one.env_name) for one in finished))
+    for number, (order, env) in enumerate(kinds, 1):
+        same = rank_runs([one for one in finished if (one.objectives, one.env_name) == (order, env)])
         sections = [_plane(same, f"plane-{number}")] if len(order) > 1 else []
         sections += [_ranked(same, f"comparison-{number}")] if len(same) > 1 else []
         if not sections:  # one run with one objective has nothing to be compared with
             continue
-        parts.append(f"<section><h2>{safe(' > '.join(map(str, order)))}</h2>")
+        where = f" on {env}" if len([one for one in kinds if one[0] == order]) > 1 else ""
+        parts.append(f"<section><h2>{safe(' > '.join(map(str, order)) + where)}</h2>")
         styles = palette.assign([page.KINDS[section.kind].labels(section) for section in sections])
         parts += [page.html(section, styles) for section in sections]
         parts.append("</section>")
@@ -52,12 +53,9 @@ def comparisons(finished: Sequence[RunFolder]) -> list[str]:
 
 
 def _titles(same: Sequence[RankedRun]) -> list[str]:
-    """A title for each run, without the order, which is the same; those that share one are told apart by folder."""
-    titles = [row.run.title.replace(f": {row.run.about['order']}", "") for row in same]
-    return [
-        title if titles.count(title) == 1 else f"{title} ({row.run.path.name})"
-        for title, row in zip(titles, same, strict=True)
-    ]
+    """A title for each run, without the order, which is the same."""
+    each = run_folder.titles([row.run for row in same])
+    return [title.replace(f": {row.run.about['order']}", "") for title, row in zip(each, same, strict=True)]
 
 
 def _plane(same: Sequence[RankedRun], name: str) -> Plane:
@@ -90,10 +88,10 @@ def _cell(interval: stats.Interval) -> Cell:
     return Cell(str(interval), float(interval.middle))
 
 
-def html(shown: Shown) -> str:
+def html(shown: Shown, title: str) -> str:
     """A run: its verdict, learning curves, what it reached, an episode if there is a video, and how to repeat it."""
     one = shown.found
-    parts = [f"<header><h2 class=title>{safe(one.title)}</h2></header>"]
+    parts = [f"<header><h2 class=title>{safe(title)}</h2></header>"]
     if one.summary is None:
         parts.append("<p class=notice><b>This run is not finished.</b></p>")
     else:
@@ -128,7 +126,7 @@ def _repeat(one: RunFolder) -> str:
     command = one.about.get("command")  # none for a run that was begun from Python
     return (
         "<section class=run><h3>How to repeat it</h3>"
-        f"<p>{len(one.about['seeds'])} seeds x {one.total_timesteps:,} steps{seconds}</p>"
+        f"<p>{markup.count(len(one.about['seeds']), 'seed')} x {one.total_timesteps:,} steps{seconds}</p>"
         f"{f'<pre><code>{safe(command)}</code></pre>' if command else ''}<details><summary>Settings and environment"
         f"</summary><pre>{safe(json.dumps(settings, indent=1))}</pre></details>"
         f"<details><summary>Versions, machine and commit</summary><div class=facts>{tables}</div></details></section>"

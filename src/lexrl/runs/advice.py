@@ -1,5 +1,6 @@
 """What to try where a priority is violated, undecided, or kept for little reason: the most promising first."""
 
+import math
 from collections.abc import Sequence
 
 from lexrl.runs.references import OWN
@@ -33,11 +34,11 @@ def advise(
         tries.append("a discount nearer to 1, as in `--gamma 0.999`: what comes late in an episode hardly counted.")
     if found.no_episode:
         tries.insert(0, "a shorter `max_episode_steps`, or more steps: no episode ended in training.")
-    if any(one.status == "undecided" for one in findings):
+    if any(one.status == "undecided" and math.isfinite(one.difference) for one in findings):
         tries.append(f"more episodes: `lexrl verify RUN --episodes {needed or 10_000}`.")
     if not has_references:
         tries.append("`lexrl verify RUN --retrain`: it trains references, for this algorithm keeps none.")
-    elif found.not_better or any(found.reservations.get(name) for name in ("weak", "forgotten")):
+    elif found.not_better or any(found.reservations.get(name) for name in ("weak", "forgotten", "uncompared")):
         tries.append("`lexrl verify RUN --retrain`: it trains references for as long as the whole run.")
     return tries
 

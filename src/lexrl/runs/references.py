@@ -37,8 +37,8 @@ from lexrl.types import (
 
 PER_OBJECTIVE = ("gamma", "tolerance", "update_tolerance", "return_scale", "limits")
 """Settings that may have one value for each objective."""
-Player = Callable[[int, int], Evaluation]
-"""Plays so many episodes, from this number on."""
+Player = Callable[[int, int, int | None], Evaluation]
+"""Plays so many episodes, from this number on; longer ones than so many steps are cut off."""
 OWN = "its own policy"
 """What a seed learned for the first objectives alone."""
 
@@ -199,7 +199,11 @@ def _player(result: Result, population: Any, agents: Any) -> Player:
         one = partial(evaluate, population)
         # Through the host: types and places are then the same for all, and one program plays them.
         agents = jax.device_put(jax.tree.map(np.asarray, agents), population.seeds.sharding)
-    return lambda first, episodes: one(agents, episodes=episodes, first=first, gamma=gamma)
+
+    def play(first: int, episodes: int, longest: int | None) -> Evaluation:
+        return one(agents, episodes=episodes, first=first, gamma=gamma, max_steps=longest)
+
+    return play
 
 
 @jax.jit

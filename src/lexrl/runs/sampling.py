@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexrl import verify
+from lexrl.loops import selection
 from lexrl.runs import references, statements
 from lexrl.runs.measuring import Measured, measure, tolerances
 from lexrl.runs.references import Reference
@@ -35,6 +36,8 @@ SHARE_OF_LEFT = 0.5
 """Of the time that is left, at most, for episodes that are going to take as long as those before."""
 FEWEST = 2
 """Episodes that are played whatever they take."""
+SHARE_OF_STEPS = 0.1
+"""Of the steps of training, at most, for these: where time is limited, longer ones are cut off."""
 EVENT_EPISODES = 300
 """Of each policy, where nothing is to be decided and only events are counted."""
 
@@ -70,7 +73,7 @@ class EpisodeTime(NamedTuple):
     def portion(self, wanted: int, left: float) -> int:
         """How many of the episodes that are wanted should begin with so many seconds left; 0 if that makes no sense."""
         if self.seconds is None:
-            return wanted if math.isinf(left) else min(wanted, PROBE)
+            return wanted if math.isinf(left) else min(wanted, self.side_by_side)
         affordable = SHARE_OF_LEFT * max(left, 0.0) / max(self.seconds, 1e-9)
         if affordable >= wanted:
             return wanted
@@ -96,6 +99,14 @@ class Sample(NamedTuple):
     """The tolerance of each seed's algorithm."""
     episodes: int
     """That may be played."""
+    longest: int | None = None
+    """Steps after which episodes were cut off; None: they were not."""
+
+    @property
+    def cut_off(self) -> np.ndarray:
+        """`[seeds]`: were episodes of the policies that are judged cut off?"""
+        lengths = self.played[0].lengths
+        return np.asarray((lengths >= (np.inf if self.longest is None else self.longest)).any(axis=1))
 
     @property
     def num_played(self) -> int:
@@ -118,7 +129,9 @@ class Sample(NamedTuple):
         """Statements that are to be decided; whether the best possible is attained, where nothing else is known."""
         tested = {(one.seed, one.objective) for one in self.statements if one.best is None and not one.same}
         return sum(
-            bool(decision == verify.UNDECIDED) and (one.best is None or (one.seed, one.objective) not in tested)
+            bool(decision == verify.UNDECIDED)
+            and (one.best is None or (one.seed, one.objective) not in tested)
+            and bool(np.isfinite(self.measure(one).differences).all())  # else more of them decide nothing
             for one, decision in zip(self.statements, self.decisions, strict=True)
         )
 
@@ -147,7 +160,10 @@ def play(
     """
     order, started = result.run.order, time.monotonic()
     each = [references.player(result), *(one.play for one in known), references.untrained(result)]
-    players: list[_Player] = [lambda first, count, one=one: Episodes.of(one(first, count), order) for one in each]
+    longest = _longest(result, limits, len(each))
+    players: list[_Player] = [
+        lambda first, count, one=one: Episodes.of(one(first, count, longest), order) for one in each
+    ]
     pace = _expected_pace(result, len(players))
     first, batch = _batches(result, limits.episodes)
 
@@ -157,7 +173,7 @@ def play(
 
     see(0, 0, None if pace.seconds is None else pace.seconds * limits.episodes)
     played, pace = _play(players, 0, first, pace, started + SHARE_OF_FIRST * limits.seconds)
-    sample = _begin(result, known, played, across, limits.episodes)
+    sample = _begin(result, known, played, across, limits.episodes)._replace(longest=longest)
     players = players[: len(sample.played)]
     while True:
         see(sample.num_played, sample.num_open(), (pace.seconds or 0.0) * limits.episodes)
@@ -211,14 +227,23 @@ def _by_speed(played: Sequence[Episodes], seconds: Sequence[float]) -> float:
 
 def _expected_pace(result: Result, num_policies: int) -> EpisodeTime:
     """By the speed of training where the environment is stepped from Python; else it is not known: how long the first
-    episodes take depends on what was compiled before."""
-    if not on_host(result.run.env):
-        return EpisodeTime(None, PROBE)
+    episodes take depends on what was compiled before. There are fewer of them where they are long."""
     lengths = result.metrics.get("episode_length", np.array(np.nan))
     known = lengths[np.isfinite(lengths)]
     length = float(known[-len(result) :].mean()) if len(known) else float(result.run.env.spec.max_episode_steps)
-    seconds = num_policies * length * result.seconds / result.run.total_timesteps
-    return EpisodeTime(seconds, result.policies[0].algorithm.num_envs)
+    share = num_policies * length / result.run.total_timesteps
+    if not on_host(result.run.env):
+        return EpisodeTime(None, PROBE if PROBE * share <= SHARE_OF_STEPS else FEWEST)
+    return EpisodeTime(share * result.seconds, result.policies[0].algorithm.num_envs)
+
+
+def _longest(result: Result, limits: Limits, num_policies: int) -> int | None:
+    """Steps after which episodes are cut off; None where time is not limited, or episodes are never so long."""
+    if math.isinf(limits.seconds):
+        return None
+    least = selection.LONG // 10 if on_host(result.run.env) else selection.LONG
+    longest = max(int(SHARE_OF_STEPS * result.run.total_timesteps / (FEWEST * num_policies)), least)
+    return longest if longest < result.run.env.spec.max_episode_steps else None
 
 
 def _batches(result: Result, episodes: int) -> tuple[int, int]:
@@ -237,8 +262,11 @@ def _begin(result: Result, known: Sequence[Reference], played: list[Episodes], a
     *played, untrained = played
     gamma = references.gamma_of(result.policies[0].algorithm)
     ranges = return_ranges(result.run.env, order)
-    scale = make_scale(result.metrics["episode_return"], played, untrained, gamma, ranges)
-    listed = statements.make_statements(played, [Known(*one[:2], one.same) for one in known], order, across)
+    curves = result.metrics["episode_return"] * np.asarray(order.signs)
+    scale = make_scale(curves, played, untrained, gamma, ranges)
+    own = [Known(*one[:2], one.same) for one in known]
+    listed = statements.make_statements(played, own, order, across)
+    listed += statements.against_later(played, own, order, scale)
     if across or known:  # where returns are not computed
         worse = statements.against_untrained(played, untrained, order, scale, len(played))
         listed = [*listed, *worse, *statements.against_best(played, order, scale)]

@@ -89,13 +89,24 @@ def against_untrained(
 ) -> list[Statement]:
     """Seeds that seem to be worse in an objective than the policy that training began with, by the first batch, which
     therefore does not count. Its episodes are `played[source]` from now on."""
-    limits, skip, found = order.limits(), untrained.returns.shape[1], []
-    for j in np.flatnonzero(~np.isfinite(limits[:-1])).tolist():
-        gain = untrained.discounted[..., j].mean(axis=1) - played[0].discounted[..., j].mean(axis=1)
-        better = np.flatnonzero(gain > MARGIN * scale.discounted[j]).tolist()
-        fair = [s for s in better if _fair([played[0], untrained], 1, s, j)]
-        found += [Statement(s, j, UNTRAINED, source, s, None, skip) for s in fair]
+    skip, found = untrained.returns.shape[1], []
+    for j in _unlimited(order):
+        better = _seem_better([played[0], untrained], 1, j, scale)
+        found += [Statement(s, j, UNTRAINED, source, s, None, skip) for s in better]
     return found
+
+
+def against_later(played: Sequence[Episodes], known: Sequence[Known], order: Order, scale: Scale) -> list[Statement]:
+    """Seeds that seem to be worse in an objective than a reference for objectives after it, too, by the first batch,
+    which therefore does not count."""
+    skip = played[0].returns.shape[1]
+    return [
+        Statement(s, j, one.name, k, s, None, skip)
+        for j in _unlimited(order)
+        for k, one in enumerate(known, 1)
+        if one.num_objectives > j + 1
+        for s in _seem_better(played, k, j, scale)
+    ]
 
 
 def against_best(played: Sequence[Episodes], order: Order, scale: Scale) -> list[Statement]:
@@ -109,6 +120,18 @@ def against_best(played: Sequence[Episodes], order: Order, scale: Scale) -> list
         near = played[0].discounted[..., j].mean(axis=1) >= known.high - MARGIN * scale.discounted[j]
         found += [Statement(int(s), j, BEST, skip=skip, best=known.high) for s in np.flatnonzero(near)]
     return found
+
+
+def _unlimited(order: Order) -> list[int]:
+    """The objectives but the last for which no limit says what is enough."""
+    return np.flatnonzero(~np.isfinite(order.limits()[:-1])).tolist()
+
+
+def _seem_better(played: Sequence[Episodes], source: int, objective: int, scale: Scale) -> list[int]:
+    """The positions of seeds that seem to be worse than `played[source]`, which has not bought what it has."""
+    mine, theirs = (played[k].discounted[..., objective].mean(axis=1) for k in (0, source))
+    better = np.flatnonzero(theirs - mine > MARGIN * scale.discounted[objective]).tolist()
+    return [s for s in better if _fair(played, source, s, objective)]
 
 
 def _fair(played: Sequence[Episodes], source: int, seed: int, objective: int) -> bool:
@@ -129,13 +152,13 @@ def _across(played: Sequence[Episodes], source: int, objective: int) -> list[Sta
     first = [played[k].discounted[:, :, : objective + 1] for k in sources]
     means, errors = (np.concatenate([reduce(each, axis=1) for each in first]) for reduce in (np.mean, np.std))
     errors /= np.sqrt(first[0].shape[1])
-    best = np.arange(len(means))
+    best = np.flatnonzero(np.isfinite(means).all(axis=1))
+    if len(best) == 0:
+        return []
     for j in range(objective + 1):
         # Only policies that are among the best in what is more important.
         near = means[best, j] >= means[best, j].max() - (0.0 if j == objective else 2.0 * errors[best, j].max())
         best = best[near]
-        if len(best) == 0:  # values that are no numbers
-            return []
     chosen, other = divmod(int(best[0]), len(first[0]))
     skip = first[0].shape[1]
     return [

@@ -7,11 +7,9 @@ import numpy as np
 
 from lexrl.dual_ascent import DualAscent
 from lexrl.multipliers import Multipliers
-from lexrl.runs import trends
-from lexrl.runs.references import OWN
+from lexrl.runs import findings, trends
 from lexrl.runs.result import Result
 from lexrl.runs.scales import Episodes, Scale
-from lexrl.runs.statements import BEST, LIMIT
 from lexrl.runs.trends import NOTABLE
 from lexrl.types import HasMultipliers
 from lexrl.verdict import Finding
@@ -32,60 +30,96 @@ class Symptoms(NamedTuple):
 
 
 def find(
-    result: Result, findings: Sequence[Finding], played: Sequence[Episodes], untrained: Episodes, scale: Scale
+    result: Result, judged: Sequence[Finding], played: Sequence[Episodes], untrained: Episodes, scale: Scale
 ) -> Symptoms:
     """Everything that training shows; `played` are the policies and their references."""
     sentences, seeds = list(result.faults.values()), np.array(result.run.seeds)
-    stopped = tuple(seeds[list(result.faults)].tolist())
+    stopped, best_known = tuple(seeds[list(result.faults)].tolist()), findings.best_known(result, judged)
     if _no_episode(result):
         sentence = "No episode ended in training, so there are no returns to go by."
-        return Symptoms([*sentences, sentence], {"stopped": stopped}, no_episode=True)
-    surpassed, unfinished = _surpassed(result, findings), trends.unfinished(result, scale)
-    improving = trends.improving(result, scale) & ~_at_limit(result, findings)
-    granted, unmoved = _granted(result, findings, scale), _unmoved(result, findings, [*played, untrained])
-    forgotten = trends.forgotten(result, played[0], scale, granted)
-    hidden = _hidden(result, findings, scale) | _hidden_before(result, played[0], untrained, scale, granted)
-    not_better = _not_better(result, played[0], untrained, scale, granted) & ~unmoved & ~hidden
-    shown = {
-        "was still improving when its stage ended": unfinished,
-        "was still improving when training ended": improving,
-        "ended better than the policy it was compared with, which had not been learned to the end": surpassed,
-        "was much better in the middle of training than now: it was learned, and given up or forgotten": forgotten,
-        "is no better than before training: it was not learned, or nothing can be done about it": not_better,
-        "is the same in every episode of every policy: nothing was learned about it, or nothing can be": unmoved,
-        "is worse per episode than what it was compared with, which the discount of what was optimized hides": hidden,
-    }
-    alone = _handed_over(result, findings)
+        endless = tuple(seeds[~best_known.all(axis=1)].tolist())
+        return Symptoms([*sentences, sentence], {"stopped": stopped, "endless": endless}, no_episode=True)
+    granted = findings.granted(result, judged, scale)
+    where = _where(result, judged, played, untrained, scale, granted)
+    few, alone = trends.too_few_points(result), _handed_over(result, judged)
     sentences += [
         *_not_converged(result),
+        *_too_few_points(result, few),
         *_multipliers(result),
         *_unattained(result, played, scale),
         *_unfinished_stages(result),
-        *(sentence for what, where in shown.items() for sentence in _by_objective(result, where, what)),
+        *(sentence for name, words in WORDS.items() for sentence in _by_objective(result, where[name], words)),
         *alone,
         *_beyond_bounds(result, [*played, untrained], scale),
         *_by_objective(result, trends.disagreeing(result, played[0], scale, granted), DISAGREES),
     ]
-    short = unfinished | improving | surpassed
-    weak = (short & _go_back_to_own(result, findings))[:, :-1]
-    where = {"unmoved": unmoved, "hidden": hidden, "forgotten": forgotten, "weak": weak}
+    short = where["unfinished"] | where["improving"] | where["surpassed"]
+    brief = few[:, None] & ~best_known & (result.run.num_log_points >= trends.FEWEST_POINTS)
+    reserved = {name: where[name] for name in ("unmoved", "hidden", "forgotten", "uncompared")} | {
+        "weak": (short & findings.go_back_to_own(result, judged))[:, :-1],
+        "unlearned": where["not_better"] & ~best_known,
+        "brief": brief,
+    }
     return Symptoms(
         sentences,
-        {"stopped": stopped} | {name: tuple(seeds[one.any(axis=1)].tolist()) for name, one in where.items()},
-        too_short=bool((short | forgotten).any()) or bool(alone),
-        not_better=bool((not_better | unmoved).any()),
+        {"stopped": stopped} | {name: tuple(seeds[one.any(axis=1)].tolist()) for name, one in reserved.items()},
+        too_short=bool((short | where["forgotten"] | brief).any()) or bool(alone),
+        not_better=bool((where["not_better"] | where["unmoved"]).any()),
     )
 
 
+WORDS = {
+    "unfinished": "was still improving when its stage ended",
+    "improving": "was still improving when training ended",
+    "surpassed": "ended better than the policy it was compared with, which had not been learned to the end",
+    "forgotten": "was much better in the middle of training than now: it was learned, and given up or forgotten",
+    "not_better": "is no better than before training: it was not learned, or nothing can be done about it",
+    "unmoved": "is the same in every episode of every policy: nothing was learned about it, or nothing can be",
+    "hidden": "is worse per episode than what it was compared with, which the discount of what was optimized hides",
+    "uncompared": "was compared with nothing: what there was is worse in something more important",
+    "no_numbers": "is not a finite number in fresh episodes: nothing can be decided about it",
+}
+"""What may be said of an objective, in this order."""
 DISAGREES = (
     "is much worse in fresh episodes than at the end of training: the policy that is handed over is not the one that "
     "explored"
 )
 
 
+def _where(
+    result: Result,
+    judged: Sequence[Finding],
+    played: Sequence[Episodes],
+    untrained: Episodes,
+    scale: Scale,
+    granted: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """`[seeds, M]` for each of `WORDS`: of which objectives that is true."""
+    hidden = findings.hidden(result, judged, scale) | _hidden_before(result, played[0], untrained, scale, granted)
+    unmoved = _unmoved(result, [*played, untrained]) & ~findings.best_known(result, judged)
+    return {
+        "unfinished": trends.unfinished(result, scale),
+        "improving": trends.improving(result, scale) & ~findings.at_limit(result, judged),
+        "surpassed": findings.surpassed(result, judged),
+        "forgotten": trends.forgotten(result, played[0], scale, granted),
+        "not_better": _not_better(result, played[0], untrained, scale, granted) & ~unmoved & ~hidden,
+        "unmoved": unmoved,
+        "hidden": hidden,
+        "uncompared": findings.uncompared(result, judged),
+        "no_numbers": np.asarray(~np.isfinite(played[0].returns).all(axis=1)),
+    }
+
+
 def _no_episode(result: Result) -> bool:
     ended = result.metrics.get("num_episodes")
     return ended is not None and not np.nansum(ended) > 0
+
+
+def _too_few_points(result: Result, few: np.ndarray) -> list[str]:
+    if not few.any():
+        return []
+    where = _seeds(result, np.array(result.run.seeds)[few].tolist())
+    return [f"The learning curves are too short to show whether anything was still improving ({where})."]
 
 
 def _not_converged(result: Result) -> list[str]:
@@ -133,51 +167,14 @@ def _unfinished_stages(result: Result) -> list[str]:
     return [f"Training ended before the last stage in {_seeds(result, behind)}: later objectives had no turn."]
 
 
-def _at_limit(result: Result, findings: Sequence[Finding]) -> np.ndarray:
-    """`[seeds, M]`: objectives that have reached their limits: more is of no use."""
-    kept = {(one.seed, one.objective) for one in findings if one.reference == LIMIT and one.status == "kept"}
-    return np.array([[(seed, name) in kept for name in result.run.order.names] for seed in result.run.seeds])
-
-
-def _go_back_to_own(result: Result, findings: Sequence[Finding]) -> np.ndarray:
-    """`[seeds, M]`: objectives of which what is known goes back to the seed's own policies, and is not as good as
-    possible."""
-
-    def is_own(seed: int, objective: str) -> bool:
-        known = [one.reference for one in findings if (one.seed, one.objective) == (seed, objective)]
-        return BEST not in known and any(one.startswith(OWN) for one in known)
-
-    return np.array([[is_own(seed, name) for name in result.run.order.names] for seed in result.run.seeds])
-
-
-def _surpassed(result: Result, findings: Sequence[Finding]) -> np.ndarray:
-    """References that the policies themselves surpass by more than the tolerance: to keep them shows little."""
-    better = {
-        (one.seed, one.objective) for one in findings if one.low > one.tolerance and one.reference.startswith(OWN)
-    }
-    return np.array([[(seed, name) in better for name in result.run.order.names] for seed in result.run.seeds])
-
-
-def _granted(result: Result, findings: Sequence[Finding], scale: Scale) -> np.ndarray:
-    """`[seeds, M]`: the slack of each objective in undiscounted returns, as the same share of the range."""
-    names, found = result.run.order.names, np.zeros((len(result), len(result.run.order.names)))
-    for one in findings:
-        s, j = result.run.seeds.index(one.seed), names.index(one.objective)
-        found[s, j] = max(found[s, j], one.slack * _undiscounted(scale, j))
-    return found
-
-
-def _undiscounted(scale: Scale, objective: int) -> float:
-    """How much larger undiscounted returns are."""
-    return float(scale.undiscounted[objective] / max(float(scale.discounted[objective]), 1e-30))
-
-
 def _not_better(result: Result, played: Episodes, untrained: Episodes, scale: Scale, granted: np.ndarray) -> np.ndarray:
     """`[seeds, M]`: objectives but the last that are not notably better than what training began with, although
-    single episodes are; a cost of 0 cannot be better, and slack may have been used."""
-    gain = played.returns.mean(axis=1) - untrained.returns.mean(axis=1)
+    single episodes are; a cost of 0 cannot be better, half of a cost is, and slack may have been used."""
+    mine, before = played.returns.mean(axis=1), untrained.returns.mean(axis=1)
+    gain = mine - before
     perfect = (played.returns == 0).all(axis=1) & (np.asarray(result.run.order.signs) < 0)
-    found = (gain + granted < NOTABLE * scale.undiscounted) & ~perfect & (scale.undiscounted > 0)
+    halved = (played.returns <= 0).all(axis=1) & (mine > before / 2)
+    found = (gain + granted < NOTABLE * scale.undiscounted) & ~perfect & ~halved & (scale.undiscounted > 0)
     found[:, -1] = False
     return found & np.isfinite(gain) & ~np.isfinite(result.run.order.limits())
 
@@ -195,36 +192,16 @@ def _hidden_before(
     return found & ~np.isfinite(result.run.order.limits())
 
 
-def _unmoved(result: Result, findings: Sequence[Finding], played: Sequence[Episodes]) -> np.ndarray:
-    """`[seeds, M]`: objectives but the last with one return in all episodes of all policies, in training as well; but
-    for those of which it is known that there is no better one."""
-    names = result.run.order.names
-    found = np.zeros((len(result), len(names)), bool)
-    perfect = {(one.seed, one.objective) for one in findings if one.reference in (BEST, LIMIT) or one.test == "exact"}
-    for j in range(len(names) - 1):
+def _unmoved(result: Result, played: Sequence[Episodes]) -> np.ndarray:
+    """`[seeds, M]`: objectives but the last with one return in all episodes of all policies, in training as well."""
+    found = np.zeros((len(result), len(result.run.order.names)), bool)
+    for j in range(found.shape[1] - 1):
         curve = np.asarray(result.metrics["episode_return"])[..., j] * result.run.order.signs[j]
         seen = [curve.ravel(), *(one.returns[..., j].ravel() for one in played if one.returns.shape[-1] > j)]
         values = np.concatenate(seen)
         values = values[np.isfinite(values)]
         free = result.run.order.signs[j] < 0 and not values.any()  # nothing is better than a cost of 0
-        if len(values) and not free and np.ptp(values) <= 1e-6 * np.abs(values).max():
-            found[:, j] = [(seed, names[j]) not in perfect for seed in result.run.seeds]
-    return found
-
-
-def _hidden(result: Result, findings: Sequence[Finding], scale: Scale) -> np.ndarray:
-    """`[seeds, M]`: objectives that keep their discounted return, but not what one counts."""
-    order = result.run.order
-    found = np.zeros((len(result), len(order.names)), bool)
-    for one in findings:
-        j = order.names.index(one.objective)
-        loss, spread = order.signs[j] * (one.reference_value - one.value), one.value_error + one.reference_error
-        # The tolerance is one of discounted returns; undiscounted, the same share of the range is granted.
-        granted = one.tolerance * _undiscounted(scale, j)
-        sampled = one.episodes > 0 and one.reference != LIMIT
-        found[result.run.seeds.index(one.seed), j] |= bool(
-            sampled and one.status == "kept" and loss > max(granted, spread)
-        )
+        found[:, j] = len(values) and not free and np.ptp(values) <= 1e-6 * np.abs(values).max()
     return found
 
 

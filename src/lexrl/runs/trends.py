@@ -34,6 +34,11 @@ def unfinished(result: Result, scale: Scale) -> np.ndarray:
     return found
 
 
+def too_few_points(result: Result) -> np.ndarray:
+    """`[seeds]`: curves that are too short to show any trend."""
+    return np.isfinite(result.metrics["episode_return"]).sum(axis=0).min(axis=-1) < FEWEST_POINTS
+
+
 def _rises(curve: np.ndarray, size: float) -> bool:
     """Is the last fifth of a curve better than what was before it, notably and beyond its noise?"""
     curve = curve[np.isfinite(curve)]

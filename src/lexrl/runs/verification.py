@@ -44,7 +44,7 @@ def verify_result(
     order = result.run.order
     if len(order.objectives) == 1 and not order.limited:
         return None
-    started = time.monotonic()
+    started, cut_off = time.monotonic(), {}
     for_exact = limits.seconds * SHARE_OF_EXACT
     exact = None if order.limited else references.exact_returns(result, for_exact)
     spent = time.monotonic() - started
@@ -62,6 +62,7 @@ def verify_result(
         known += retrain() if retrain else []
         sample = play(result, known, for_episodes, watch, across=not isinstance(result.run.env, PerSeed))
         found = findings.sampled_findings(result, sample)
+        cut_off = {"cut": tuple(np.array(result.run.seeds)[sample.cut_off].tolist())}
         about, needed = findings.about(sample, known, found, order.limits()), findings.needed(found)
         if spent >= for_exact > 0:
             about = (f"{about[0]} The exact optimum was not found within {for_exact:.3g} s.", about[1])
@@ -76,7 +77,7 @@ def verify_result(
         seconds=time.monotonic() - started,
         rare_events=tuple(findings.rare_events(result, sample)),
         symptoms=tuple(shown.sentences),
-        reservations=shown.reservations,
+        reservations=shown.reservations | cut_off,
         advice=tuple(advice.advise(result, found, shown, _has_own(found), needed)),
     )
 
