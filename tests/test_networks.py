@@ -148,6 +148,17 @@ class TestActor:
         one = jax.tree.map(lambda leaf: leaf + 0.3, one)  # with biases that are not 0
         np.testing.assert_allclose(3 * one.soften(3.0)(self.obs).logits, one(self.obs).logits, rtol=1e-5)
 
+    @pytest.mark.parametrize("kind", ["attention", "pooling", "pairs"])
+    def test_softened_logits_of_sets_are_a_third_too(self, kind):
+        given = Spec(Box((5, 3)), Discrete(4), ("reward",), 10)
+        one, obs = lexrl.Networks(actor=kind).init_actor(KEY, given), jax.random.normal(KEY, (5, 3))
+        one = jax.tree.map(lambda leaf: leaf + 0.3, one)
+        np.testing.assert_allclose(3 * one.soften(3.0)(obs).logits, one(obs).logits, rtol=1e-5)
+
+    def test_a_network_of_ones_own_stays_as_it_is(self):
+        one = actor(Discrete(3), actor=lambda key, spec: eqx.nn.Linear(3, 3, key=key))
+        np.testing.assert_array_equal(one.soften(3.0)(self.obs[0]).logits, one(self.obs[0]).logits)
+
     def test_softened_continuous_actions_spread_three_times_as_far(self):
         one = actor(Box((2,)))
         np.testing.assert_allclose(one.soften(3.0).log_std, np.log(1.8), rtol=1e-6)

@@ -16,7 +16,7 @@ from lexrl.errors import InputError
 from lexrl.optimizers import Optimizer, OptState, as_optimizer, find_function
 from lexrl.perceptrons import MLP, Activation, Normalizer, Space, mlp, require_layers
 from lexrl.reprs import short_repr
-from lexrl.set_encoders import Mode, SetEncoder
+from lexrl.set_encoders import Mode, SetEncoder, SetNetwork
 from lexrl.types import Box, Discrete, Spec
 
 Builder = Callable[[Array, Spec], eqx.Module] | SetEncoder
@@ -43,6 +43,13 @@ class CustomNetwork(eqx.Module):
             return module(obs)
         out = jax.vmap(module)(obs.reshape(-1, *obs.shape[len(batch) :]))
         return out.reshape(*batch, *out.shape[1:])
+
+    def shrink(self, factor: float) -> "CustomNetwork":
+        """With its output divided by a factor if it is one for sets; what a network of the user's is made of is not
+        known, so it stays as it is."""
+        if not isinstance(self.parameters, SetNetwork):
+            return self
+        return CustomNetwork(self.parameters.shrink(factor), self.structure, self.input_ndim)
 
 
 Network = MLP | CustomNetwork
@@ -111,16 +118,10 @@ class Actor(eqx.Module):
 
     def soften(self, factor: float) -> "Actor":
         """A policy closer to uniform: logits are divided by the factor, standard deviations multiplied by it. The
-        logits of a network that is no MLP stay as they are."""
+        logits of a network of the user's stay as they are."""
         if self.log_std is not None:
             return eqx.tree_at(lambda actor: actor.log_std, self, self.log_std + math.log(factor))
-        if not isinstance(self.net, MLP):
-            return self
-        *hidden, last = self.net.weights
-        biases = (*self.net.biases[:-1], self.net.biases[-1] / factor) if self.net.biases else ()
-        return eqx.tree_at(
-            lambda actor: (actor.net.weights, actor.net.biases), self, ((*hidden, last / factor), biases)
-        )  # fmt: skip
+        return eqx.tree_at(lambda actor: actor.net, self, self.net.shrink(factor))
 
 
 class Networks(eqx.Module):

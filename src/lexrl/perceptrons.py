@@ -81,6 +81,12 @@ class MLP(eqx.Module):
                 x = x + self.biases[i]
         return x.reshape(*x.shape[:-1], *self.output_shape)
 
+    def shrink(self, factor: float) -> "MLP":
+        """With its output divided by a factor."""
+        *hidden, last = self.weights
+        biases = (*self.biases[:-1], self.biases[-1] / factor) if self.biases else ()
+        return eqx.tree_at(lambda net: (net.weights, net.biases), self, ((*hidden, last / factor), biases))
+
 
 def mlp(
     key: Array,

@@ -50,6 +50,10 @@ class SetNetwork(eqx.Module):
         together = self._attend(rows, present) if self.project.size else self._pool(rows, present)
         return self.read(jnp.concatenate([rows[0], together]))
 
+    def shrink(self, factor: float) -> "SetNetwork":
+        """With its output divided by a factor."""
+        return eqx.tree_at(lambda net: net.read, self, self.read.shrink(factor))
+
     def _embed(self, rows: Float[Array, "R F"]) -> Float[Array, "R H"]:
         activate = ACTIVATIONS[self.embed.activation]
         if self.own is None:
