@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+import lexrl
 from lexrl.backend import num_cores
 
 OURS = "xla_cpu_small_while_loop_byte_threshold"
@@ -59,6 +60,25 @@ def test_first_run_configures():
     assert found["devices"] == num_cores()
     assert found["cache"].endswith("lexrl/xla")
     assert warnings == []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "lexrl.check_env(gymnasium.make('CartPole-v1'))",
+        "gymnasium.make('lexrl/CartSafe-v0').reset(seed=0)",
+        "lexrl.Policy.load('policy.safetensors').predict([0.0] * 4)",
+    ],
+)
+def test_what_comes_before_the_first_run_configures(use, tmp_path, monkeypatch):
+    """A user who has only called lexrl is not told to have used JAX too early."""
+    monkeypatch.chdir(tmp_path)
+    result = lexrl.train("random", lexrl.CartPole(), "max reward", seeds=1, total_timesteps=10, num_log_points=1)
+    result.policies[0].save("policy.safetensors")
+    program = f"import json, os, gymnasium, lexrl, jax{STATE}{TRAIN}{use}\ntrain()\nprint(json.dumps(state()))"
+    found, warnings = run(program)
+    assert OURS in found["flags"]
+    assert (found["devices"], warnings) == (num_cores(), [])
 
 
 @pytest.mark.parametrize("order", ["import jax, lexrl", "import lexrl, jax"])

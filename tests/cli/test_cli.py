@@ -137,6 +137,14 @@ def test_list_names_everything(tmp_path):
         assert name in done.stdout
 
 
+def test_list_shows_brackets(monkeypatch, capsys):
+    """They are no markup: the name of an extra was left out of `pip install 'lexrl[intersection]'`."""
+    row = {"name": "intersection", "signals": ["try pip install 'lexrl[intersection]'."]}
+    monkeypatch.setattr("lexrl.cli.list.content", lambda: {"environments": [row]})
+    cli.main(["list"])
+    assert "'lexrl[intersection]'" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", ENVS)
 def test_builders_say_what_they_build(name):
     assert ENVS[name].kind() is type(ENVS[name].make())

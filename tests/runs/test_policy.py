@@ -10,6 +10,7 @@ import pytest
 
 import lexrl
 from lexrl import Networks, Policy
+from lexrl.envs.registration import _space as gymnasium_space
 from lexrl.errors import InputError
 from lexrl.loops import keys
 from lexrl.loops.keys import Purpose
@@ -75,6 +76,12 @@ class TestPredict:
         np.testing.assert_array_equal(draws[0], draws[2])
         np.testing.assert_array_equal(draws[1], draws[3])
         assert not np.array_equal(draws[0], draws[1])
+
+    def test_continuous_actions_are_within_their_bounds(self, result):
+        """As those of Stable-Baselines3; samples of a normal were not."""
+        policy, obs = result.policies[0], np.repeat(observations(result, 1), 200, axis=0)
+        space = gymnasium_space(policy.spec.action_space)
+        assert all(space.contains(action) for action in policy.predict(obs, deterministic=False)[0])
 
     def test_a_state_is_handed_back(self, result):
         assert result.policies[0].predict(observations(result)[0], state="mine", episode_start=True)[1] == "mine"

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 from rich.table import Table
+from rich.text import Text
 
 from lexrl import catalog
 from lexrl.cli.arguments import parse
@@ -29,7 +30,8 @@ def main(argv: list[str]) -> None:
         columns = list(rows[0])
         table = Table(*columns, box=None, title=f"\n{kind.capitalize()}", title_justify="left")
         for row in rows:
-            table.add_row(*(", ".join(value) if isinstance(value, list) else value for value in row.values()))
+            # As text, because markup would take the brackets of `pip install 'lexrl[intersection]'` for a style.
+            table.add_row(*(Text(", ".join(value) if isinstance(value, list) else value) for value in row.values()))
         console.print(table)
     console.print(
         "\nEnvironments of Gymnasium and highway-env are given by their id, as in gym:CartPole-v1 and "

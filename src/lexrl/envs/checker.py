@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lexrl.backend import ensure_configured
 from lexrl.envs.factory import as_env
 from lexrl.envs.per_seed import PerSeed
 from lexrl.envs.vector import GymVectorEnv
@@ -23,6 +24,7 @@ def check_env(env: Any) -> None:
     Args:
         env: an environment, or anything else that `lexrl.train` takes for one.
     """
+    ensure_configured()
     env = as_env(env)
     env = env.one(0) if isinstance(env, PerSeed) else env
     if isinstance(env, eqx.Module):

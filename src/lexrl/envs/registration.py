@@ -20,6 +20,7 @@ import numpy as np
 from gymnasium import spaces
 from jax import Array
 
+from lexrl.backend import ensure_configured
 from lexrl.envs import cart_safe, grid_nav, mountain_car_safe
 from lexrl.envs.intersection import env as intersection
 from lexrl.errors import InputError
@@ -41,6 +42,7 @@ class ExportedEnv(gymnasium.Env[Any, Any]):
     def __init__(self, env: Any, render_mode: str | None = None):
         if render_mode not in (None, *RENDER_MODES):
             raise InputError(f"The render mode is {render_mode!r}; it must be 'rgb_array' or None.")
+        ensure_configured()
         spec = env.spec
         self.inner, self.render_mode = env, render_mode
         self.metadata = {"render_modes": RENDER_MODES, "render_fps": env.render_fps}

@@ -13,6 +13,7 @@ import numpy as np
 from jax import Array
 
 from lexrl import replay, store
+from lexrl.backend import ensure_configured
 from lexrl.errors import InputError, as_path, require_whole
 from lexrl.loops import keys
 from lexrl.loops.evaluation import draw_component
@@ -46,7 +47,7 @@ class Policy:
         episode_start: Any = None,
         deterministic: bool = True,
     ) -> tuple[np.ndarray, Any]:
-        """The action for an observation, or the actions for several of them.
+        """The action for an observation, or the actions for several of them; continuous ones within their bounds.
 
         Args:
             observation: one, or several along a first axis.
@@ -68,8 +69,13 @@ class Policy:
         # A deterministic choice does not depend on an observation's position in the batch.
         positions = np.arange(len(several), dtype=np.uint32) * np.uint32(samples)
         streams = np.uint32(self.seed), positions, number
-        actions = np.asarray(_predict(self._numbers, player.state, several, *streams, deterministic))
+        actions = self._clipped(np.asarray(_predict(self._numbers, player.state, several, *streams, deterministic)))
         return (np.asarray(actions[0]) if single else actions), state
+
+    def _clipped(self, actions: np.ndarray) -> np.ndarray:
+        """Actions that the environment takes."""
+        space = self.spec.action_space
+        return actions if isinstance(space, Discrete) else np.clip(actions, space.low, space.high)
 
     @functools.cached_property
     def is_sampled(self) -> bool:
@@ -153,6 +159,7 @@ class Policy:
     def load(path: str | pathlib.Path, algorithm: Any = None, run: store.Identity | None = None) -> "Policy":
         """Read a policy that `save` wrote; an algorithm that is not in the catalog must be given again. With `run`, it
         must be a policy of that run."""
+        ensure_configured()
         arrays, about = store.read_arrays(as_path(path), run)
         if not {"policy", "spec", "order", "seed"} <= about.keys():
             raise InputError(
