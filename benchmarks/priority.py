@@ -119,11 +119,16 @@ class Setup(NamedTuple):
     """Which problems, and how often each."""
 
     split: Split
-    problems: int
-    """Of each family."""
+    problems: range
+    """Their numbers in each family."""
     seeds: int
     sizes: tuple[int, ...] = SIZES
     """Numbers of objectives."""
+
+    @property
+    def twice(self) -> range:
+        """Twice as many, where there are few families."""
+        return range(2 * self.problems.start, 2 * self.problems.stop)
 
 
 class Row(NamedTuple):
@@ -201,14 +206,14 @@ def finite(contestant: Contestant, setup: Setup) -> Iterable[Row]:
 def deep(contestant: Contestant, setup: Setup) -> Iterable[Row]:
     """Long chains with sparse rewards."""
     for m in setup.sizes:
-        problems = families.deep(m, setup.split, 2 * setup.problems)
+        problems = families.deep(m, setup.split, setup.twice)
         learned = policies(contestant, problems, setup.seeds, contestant.deep_timesteps)
         yield from rows_of(f"deep, M = {m}", problems, learned)
 
 
 def units(contestant: Contestant, setup: Setup) -> Iterable[Row]:
     """The same problems, each objective in another unit, from 2^-20 to 2^20: the same policies?"""
-    problems = families.problems(3, setup.split, 1)
+    problems = families.problems(3, setup.split, setup.problems[:1])
     powers = np.random.default_rng(0).integers(-20, 21, (len(problems), 3))
     scaled = [_in_units(p, 2.0**power) for p, power in zip(problems, powers, strict=True)]
     one, other = (policies(contestant, each, 1, contestant.total_timesteps // 3) for each in (problems, scaled))
@@ -222,7 +227,7 @@ def slack(contestant: Contestant, setup: Setup) -> Iterable[Row]:
     What it buys at best is what the best stochastic policy has, which is known from linear programs.
     """
     for m in setup.sizes:
-        each = families.slacks(m, setup.split, 2 * setup.problems)
+        each = families.slacks(m, setup.split, setup.twice)
         problems = [one.problem for one in each]
         algorithms = [contestant.make(tolerance=one.slack) for one in each]
         learned = policies(contestant, problems, setup.seeds, contestant.total_timesteps, algorithms)
@@ -351,6 +356,7 @@ def parse() -> Settings:
     parser.add_argument("--questions", nargs="+", choices=QUESTIONS, default=list(QUESTIONS))
     parser.add_argument("--split", choices=("development", "held-out"), default="held-out")
     parser.add_argument("--count", type=int, default=3, help="problems of each family")
+    parser.add_argument("--first", type=int, default=0, help="number of the first problem of each family")
     parser.add_argument("--seeds", type=int, default=5, help="seeds for each problem")
     parser.add_argument("--objectives", type=int, nargs="+", default=list(SIZES), help="numbers of objectives")
     parser.add_argument("--total-timesteps", type=float, help="of each run; by default each algorithm's own")
@@ -359,7 +365,8 @@ def parse() -> Settings:
         "--without", nargs="+", choices=ingredients, default=[], help="the algorithms without each of these instead"
     )
     given = parser.parse_args()
-    setup = Setup(given.split, given.count, given.seeds, tuple(given.objectives))
+    numbers = range(given.first, given.first + given.count)
+    setup = Setup(given.split, numbers, given.seeds, tuple(given.objectives))
     return Settings(given.algorithms, given.questions, setup, given.total_timesteps, given.without)
 
 

@@ -293,18 +293,18 @@ DEEP: tuple[Family, ...] = (chain_walk, chain_lock)
 DEEP_HELD_OUT: tuple[Family, ...] = (deep_sea,)
 
 
-def problems(m: int, split: Split, count: int = 3) -> list[Problem]:
-    """`count` problems of each family: of all families on held-out seeds, or those for development."""
+def problems(m: int, split: Split, numbers: range) -> list[Problem]:
+    """The problems with these numbers of each family: of all families on held-out seeds, or those for development."""
     chosen = DEVELOPMENT if split == "development" else DEVELOPMENT + HELD_OUT
-    return _drawn(tuple(one for one in chosen if m <= 4 or one not in UP_TO_FOUR), m, split, count)
+    return _drawn(tuple(one for one in chosen if m <= 4 or one not in UP_TO_FOUR), m, split, numbers)
 
 
-def deep(m: int, split: Split, count: int = 6) -> list[Problem]:
+def deep(m: int, split: Split, numbers: range) -> list[Problem]:
     """Long chains with sparse rewards."""
-    return _drawn(DEEP if split == "development" else DEEP + DEEP_HELD_OUT, m, split, count)
+    return _drawn(DEEP if split == "development" else DEEP + DEEP_HELD_OUT, m, split, numbers)
 
 
-def noise_first(m: int, split: Split, count: int = 3) -> list[Problem]:
+def noise_first(m: int, split: Split, numbers: range) -> list[Problem]:
     """Pure noise as a new first objective before those of a development family."""
 
     def silenced(model: Model) -> Model:
@@ -313,12 +313,12 @@ def noise_first(m: int, split: Split, count: int = 3) -> list[Problem]:
     each = [
         (family.__name__, silenced(family(_generator(family.__name__, split, k), m)))
         for family in (layered, trap, temptation, one_step)
-        for k in range(count)
+        for k in numbers
     ]
     return [problem(f"noise before {name}", model, np.eye(m)[0]) for name, model in each]
 
 
-def inserted(split: Split, place: int, noise: float, count: int = 3) -> list[Problem]:
+def inserted(split: Split, place: int, noise: float, numbers: range) -> list[Problem]:
     """The problems with M = 2 and a further objective at a place in the order (0: first) that is always 0, but for its
     noise."""
 
@@ -330,7 +330,7 @@ def inserted(split: Split, place: int, noise: float, count: int = 3) -> list[Pro
     return [
         problem(family.__name__, *widened(family(_generator(family.__name__, split, k), 2)))
         for family in chosen
-        for k in range(count)
+        for k in numbers
     ]
 
 
@@ -348,10 +348,10 @@ SHARES = (0.05, 0.2, 0.6)
 """Small, middling and large, in turns."""
 
 
-def slacks(m: int, split: Split, count: int = 6) -> list[Slack]:
+def slacks(m: int, split: Split, numbers: range) -> list[Slack]:
     """Problems in which objectives can be traded for less important ones."""
     found = []
-    for k, each in enumerate(_drawn((layered, temptation, trap), m, split, count)):
+    for k, each in enumerate(_drawn((layered, temptation, trap), m, split, numbers)):
         reversed_order = " > ".join(f"max {signal}" for signal in reversed(each.momdp.signals))
         room = np.maximum(each.optimum - exact.solve(each.momdp, reversed_order).returns[::-1], 0.0)
         slack = SHARES[k % len(SHARES)] * room * (np.arange(m) < m - 1)
@@ -377,11 +377,11 @@ def problem(name: str, model: Model, noise: np.ndarray | float | None = None) ->
     return Problem(name, env, momdp, order, exact.solve(momdp, order).returns, spans)
 
 
-def _drawn(families: tuple[Family, ...], m: int, split: Split, count: int) -> list[Problem]:
+def _drawn(families: tuple[Family, ...], m: int, split: Split, numbers: range) -> list[Problem]:
     return [
         problem(family.__name__, family(_generator(family.__name__, split, k), m))
         for family in families
-        for k in range(count)
+        for k in numbers
     ]
 
 
