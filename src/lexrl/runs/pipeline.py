@@ -288,7 +288,7 @@ def latest_checkpoint(folder: pathlib.Path, identity: store.Identity) -> tuple[C
                 "differ in their last digits."
             )
         metrics = {name: arrays[f"metrics/{name}"] for name in about["metrics"]}
-        return Checkpoint(arrays, np.array(about["steps"]), metrics, about["seconds"]), notes
+        return Checkpoint(arrays, np.array(about["steps"]), metrics, float(about["seconds"])), notes
     return None, notes
 
 

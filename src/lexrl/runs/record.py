@@ -242,4 +242,5 @@ def load(folder: str | pathlib.Path, *, env: Any = None, algorithm: Any = None) 
     curves = {name: values.astype(np.float32) for name, values in metrics.items()}  # as they were computed
     chosen = tuple(summary.get("selection", ()))
     judged = from_json(summary["verdict"]) if "verdict" in summary else None
-    return Result(run, policies, steps, curves, faults, summary["seconds"], chosen, summary, judged)
+    seconds = float(summary["seconds"])  # JSON does not tell 3 from 3.0
+    return Result(run, policies, steps, curves, faults, seconds, chosen, summary, judged)
