@@ -2,6 +2,7 @@
 
 import gc
 import pathlib
+import signal
 
 import jax
 import pytest
@@ -18,6 +19,8 @@ def pytest_configure():
     from lexrl.backend import configure
 
     configure()
+    # A shell has its background jobs, and all that they start, ignore Ctrl-C; tests press it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Runs that are not about verdicts do without them: each would compile one more program.
     from lexrl.runs import training
 
