@@ -213,19 +213,7 @@ def choose(
     margin: Float[np.ndarray, "views M"] | float = 0.0,
     standard_errors: float = 2.0,
 ) -> int:
-    """The lexicographically best of several policies that played the same episodes, as far as can be told."""
-    return challenges(returns, slack, limits, margin=margin, standard_errors=standard_errors)[-1]
-
-
-def challenges(
-    returns: Float[np.ndarray, "candidates episodes views M"],
-    slack: Float[np.ndarray, " M"],
-    limits: Float[np.ndarray, " M"] | None = None,
-    *,
-    margin: Float[np.ndarray, "views M"] | float = 0.0,
-    standard_errors: float = 2.0,
-) -> list[int]:
-    """The policies that were the best so far, one after the other; the last of them is the choice.
+    """The lexicographically best of several policies that played the same episodes, as far as can be told.
 
     The first is chosen unless another one beats it: by so many standard errors of the mean difference, episode by
     episode, and where there is no slack by more than the `margin`, in the first objective in which the two differ that
@@ -233,19 +221,32 @@ def challenges(
     Returns have several views (discounted and undiscounted); the slack is granted on the first, and the others count
     where there is none. Mean returns count up to the `limits`, whatever the view.
     """
-    chosen, means = [0], enough(returns.mean(axis=1), limits)
-    for challenger in range(1, len(returns)):
-        gain = returns[challenger] - returns[chosen[-1]]
-        error = gain.std(axis=0, ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.zeros(gain.shape[1:])
-        doubt = np.maximum(standard_errors * error, np.where(slack > 0, 0.0, margin))
-        judged = np.stack([np.ones_like(slack, bool), *[slack == 0] * (gain.shape[1] - 1)])
-        difference = means[challenger] - means[chosen[-1]]
-        better = ((difference > doubt + slack) & judged).any(axis=0)
-        worse = ((difference < -doubt - slack) & judged).any(axis=0)
-        decided = np.flatnonzero(better | worse)
-        if len(decided) and not worse[decided[0]]:
-            chosen.append(challenger)
+    chosen = 0
+    for i in range(1, len(returns)):
+        if outplays(returns[i], returns[chosen], slack, limits, margin=margin, standard_errors=standard_errors):
+            chosen = i
     return chosen
+
+
+def outplays(
+    challenger: Float[np.ndarray, "episodes views M"],
+    champion: Float[np.ndarray, "episodes views M"],
+    slack: Float[np.ndarray, " M"],
+    limits: Float[np.ndarray, " M"] | None = None,
+    *,
+    margin: Float[np.ndarray, "views M"] | float = 0.0,
+    standard_errors: float = 2.0,
+) -> bool:
+    """Does one policy beat another over the same episodes? With the rules of `choose`."""
+    gain = challenger - champion
+    error = gain.std(axis=0, ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.zeros(gain.shape[1:])
+    doubt = np.maximum(standard_errors * error, np.where(slack > 0, 0.0, margin))
+    judged = np.stack([np.ones_like(slack, bool), *[slack == 0] * (gain.shape[1] - 1)])
+    difference = enough(challenger.mean(axis=0), limits) - enough(champion.mean(axis=0), limits)
+    better = ((difference > doubt + slack) & judged).any(axis=0)
+    worse = ((difference < -doubt - slack) & judged).any(axis=0)
+    decided = np.flatnonzero(better | worse)
+    return len(decided) > 0 and not bool(worse[decided[0]])
 
 
 class Estimate(NamedTuple):

@@ -208,10 +208,28 @@ def test_episodes_that_are_stepped_from_python_are_few(total_timesteps, expected
     assert selection.affordable(population(0.0), total_timesteps) == expected
 
 
-@pytest.mark.parametrize(("total_timesteps", "expected"), [(1, 1), (399, 1), (1000, 2), (1e9, 40), (np.inf, 40)])
-def test_candidates_play_again_as_often_as_can_be_afforded(total_timesteps, expected):
-    """Four candidates, four episodes of five steps: a round takes 80 steps, and all may take a fifth of training's.
-    Costs are random, and differently for every policy: one round does not suffice by itself."""
+AFFORDED = [(1, 1), (299, 1), (600, 2), (1_000, 3), (1e9, 40), (np.inf, 40)]
+
+
+@pytest.mark.parametrize(("total_timesteps", "expected"), AFFORDED)
+def test_candidates_play_again_as_often_as_can_be_afforded(monkeypatch, total_timesteps, expected):
+    """Three that stay in question, four episodes of five steps: 60 steps in a round, of a fifth of training's."""
+    monkeypatch.setattr(selection.Judged, "contenders", lambda self: list(range(len(self.returns))))
+    numbers = []
+
+    def play(agents, first=0):
+        numbers.append(first - selection.FIRST)
+        whole = np.zeros((len(agents), 4, 2))
+        return Evaluation(whole, whole, np.full(whole.shape[:2], 5.0))
+
+    selection.select(population((0.0, 0.0)), jnp.zeros(2), play, 2, total_timesteps)
+    assert collections.Counter(numbers) == {100 * k: 3 for k in range(expected + 1)}
+
+
+@pytest.mark.parametrize(("total_timesteps", "expected"), [(1, 1), (399, 1), (1_000, 5), (1e9, 40), (np.inf, 40)])
+def test_a_mixture_plays_again_as_often_as_can_be_afforded(total_timesteps, expected):
+    """Two of four candidates, four episodes of five steps: 40 steps in a round, of a fifth of training's. Costs are
+    random, and differently for every policy: one round does not suffice by itself."""
     numbers = []
 
     def play(agents, first=0):
@@ -224,6 +242,21 @@ def test_candidates_play_again_as_often_as_can_be_afforded(total_timesteps, expe
 
     selection.select(population((0.01, 0.0), kind=Mixer), jnp.zeros(2), play, 2, total_timesteps)
     assert max(numbers) == 100 * expected
+
+
+def test_rare_accidents_are_not_overlooked():
+    """In the first episodes the second policy has fewer accidents than the first, and the third as few as the second;
+    in fact only the third has hardly any. What beats the first is in question, though the second came between."""
+
+    def play(agents, first=0):
+        accidents = {10: np.arange(100) < 4, 20: np.arange(100) < 4, 30: np.zeros(100)}
+        if first == selection.FIRST:
+            accidents |= {20: np.arange(100) == 0, 30: np.arange(100) == 9}
+        rewards = {10: 40.0, 20: 38.0, 30: 20.0}
+        one = [np.stack([accidents[int(each)], np.full(100, rewards[int(each)])], axis=-1) for each in agents]
+        return Evaluation(np.stack(one), np.stack(one), np.full((len(agents), 100), 20.0))
+
+    assert selection.select(population((0.0, 0.0)), jnp.zeros(2), play, 2).chosen.tolist() == [2, 2]
 
 
 def test_a_member_does_not_depend_on_its_neighbors():

@@ -8,6 +8,7 @@ best mixture is found (`lexrl.loops.mixtures`): once from the episodes of all ca
 episodes of those it needs, since the best of many looks better than it is.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -37,8 +38,6 @@ MAX_ROUNDS = 40
 """How many times as many episodes are played again, at most, where the first ones do not decide clearly."""
 SHARE = 0.2
 """Of the steps of training: what they may take; but once they are always played."""
-FEW = 4
-"""Candidates that are left by then, as a rule."""
 PRECISION = 0.03
 """Candidates of a mixture stop earlier if the standard errors of their losses are below this fraction of the slack."""
 AROUND = (0.7, 1.0, 1.4)
@@ -75,18 +74,18 @@ def select(
         return None
     players = Players(population, agents, play)
     returns, steps = players.play_all(range(number))
-    rounds = np.clip(SHARE * total_timesteps / (FEW * steps), 1, MAX_ROUNDS).astype(int)
+    again = SHARE * total_timesteps / steps
     origins = np.asarray(_first_returns(algorithms, agents))
     judged = [_judged(algorithms, i, member, origins[i]) for i, member in enumerate(returns)]
     slack, limits = (np.stack(part) for part in ([each.slack for each in judged], [each.limits for each in judged]))
     granted = np.any(slack[:, :-1] > 0, axis=1) & ~np.isfinite(limits).any(axis=1)  # mixtures know no limits
-    chosen = _decide(players, judged, granted & isinstance(algorithms, HasColumns), rounds)
+    chosen = _decide(players, judged, granted & isinstance(algorithms, HasColumns), again)
     references = _references(algorithms, judged)
     if not isinstance(algorithms, HasColumns) or not granted.any():
         return players.selection(players.states(chosen), np.eye(number)[chosen], returns, references)
     columns = range(number, number + algorithms.num_columns(num_objectives))
     returns = np.concatenate([returns, players.play_all(columns)[0]], axis=1)
-    mixed = _mix(players, returns, slack, rounds, single=not algorithms.mixture)
+    mixed = _mix(players, returns, slack, again, single=not algorithms.mixture)
     weights = np.where(granted[:, None], mixed, np.eye(returns.shape[1])[chosen])
     return players.selection(players.mixtures(weights), weights, returns, references)
 
@@ -161,14 +160,18 @@ class Players(NamedTuple):
         return each[np.minimum(np.arange(self.population.seeds.shape[0]), len(each) - 1)]
 
 
-def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray, rounds: np.ndarray) -> np.ndarray:
+def _decide(players: Players, judged: Sequence["Judged"], mixed: np.ndarray, again: np.ndarray) -> np.ndarray:
     """`[members]`: which candidate each member hands over, after more episodes where it is not clear; nothing is played
-    for those that get a mixture. How many a member plays does not depend on the others."""
+    for those that get a mixture. How many a member plays does not depend on the others: so many times those of a
+    candidate."""
     fields = [Field.of(each, 1 if mixes else len(each.returns)) for each, mixes in zip(judged, mixed, strict=True)]
-    for k in range(1, rounds.max() + 1):
-        fields = [each.narrowed() if k <= most else each for each, most in zip(fields, rounds, strict=True)]
-        plays = [len(each.candidates) > 1 and k <= most for each, most in zip(fields, rounds, strict=True)]
-        if not any(plays):
+    plays, spent = np.ones(len(fields), bool), np.zeros(len(fields))
+    for k in range(1, MAX_ROUNDS + 1):
+        fields = [each.narrowed() if on else each for each, on in zip(fields, plays, strict=True)]
+        sizes = np.array([len(each.candidates) for each in fields])
+        spent += sizes
+        plays &= (sizes > 1) & ((spent <= again) | (k == 1))
+        if not plays.any():
             break
         played = players.play_again(_side_by_side([each.candidates for each in fields]), k)
         fields = [each.with_more(played[:, i]) if plays[i] else each for i, each in enumerate(fields)]
@@ -180,9 +183,10 @@ def _side_by_side(candidates: Sequence[Sequence[int]]) -> np.ndarray:
     return np.stack([np.resize(each, max(map(len, candidates))) for each in candidates], axis=1).astype(np.int32)
 
 
-def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, rounds: np.ndarray, *, single: bool) -> np.ndarray:
+def _mix(players: Players, returns: np.ndarray, slack: np.ndarray, again: np.ndarray, *, single: bool) -> np.ndarray:
     """`[members, candidates]`: the best mixtures within the slack, from new episodes of the candidates they need."""
     needed = [_needed(*each, single) for each in zip(returns, slack, strict=True)]
+    rounds = np.clip(again / [len(support) for support in needed], 1, MAX_ROUNDS).astype(int)
     index = _side_by_side(needed)
     played = [np.zeros((len(support), 0, *returns.shape[3:])) for support in needed]
     plays = np.ones(len(needed), bool)
@@ -224,12 +228,10 @@ class Judged(NamedTuple):
     """`[2, M]`: differences that do not count."""
 
     def choose(self, standard_errors: float = CONFIDENCE) -> int:
-        return self.challenges(standard_errors)[-1]
+        return lex.choose(self.returns, standard_errors=standard_errors, **self._rules())
 
-    def challenges(self, standard_errors: float) -> list[int]:
-        return lex.challenges(
-            self.returns, self.slack, self.limits, margin=self.margin, standard_errors=standard_errors
-        )
+    def _rules(self) -> dict[str, Any]:
+        return {"slack": self.slack, "limits": self.limits, "margin": self.margin}
 
     def of_prefix(self, candidates: np.ndarray, num_objectives: int) -> "Judged":
         """Some of the candidates, by the first objectives alone."""
@@ -237,10 +239,17 @@ class Judged(NamedTuple):
         return Judged(self.returns[candidates, ..., :i], self.slack[:i], self.limits[:i], self.margin[:, :i])
 
     def contenders(self) -> list[int]:
-        """The one candidate that is chosen, or those between which the choice depends on how sure one wants to be."""
-        found = [self.challenges(each) for each in (LIKELY, CONFIDENCE, CLEAR)]
-        ends = {each[-1] for each in found}
-        return list(ends) if len(ends) == 1 else sorted({one for each in found for one in each})
+        """What is chosen if one wants to be more, or less, sure; and the candidates that beat one of these then. Of
+        several that play alike the first stands for all."""
+        sure = (LIKELY, CONFIDENCE, CLEAR)
+        chosen = {self.choose(each) for each in sure}
+        different = np.unique(self.returns.reshape(len(self.returns), -1), axis=0, return_index=True)[1]
+        return [one for one in sorted(different.tolist()) if one in chosen or self._beats_any(one, chosen, sure)]
+
+    def _beats_any(self, challenger: int, chosen: set[int], sure: Sequence[float]) -> bool:
+        returns, rules = self.returns, self._rules()
+        pairs = itertools.product(sorted(chosen), sure)
+        return any(lex.outplays(returns[challenger], returns[one], standard_errors=z, **rules) for one, z in pairs)
 
     def with_more(self, returns: np.ndarray) -> "Judged":
         """With more episodes of each candidate."""
