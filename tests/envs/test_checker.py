@@ -25,7 +25,8 @@ class Told(eqx.Module):
 
     @property
     def spec(self):
-        return EnvSpec(self.get("observation", Box((2,))), self.get("action", Discrete(2)), ("reward", "cost"), 9)
+        spaces = self.get("observation", Box((2,))), self.get("action", Discrete(2))
+        return self.get("spec", EnvSpec)(*spaces, self.get("names", ("reward", "cost")), self.get("limit", 9))
 
     def reset(self, key):
         return self.get("first_state", lambda: jnp.int32(0))(), self.get("first", lambda: jnp.zeros(2))()
@@ -97,6 +98,21 @@ SAID = {
     ),
     "no step": ({"answer": lambda *parts: parts}, ("A step returns a tuple", "Step(state, obs, signals, discount)")),
 }
+NAMED = "name them, as in ('reward', 'cost')"
+SPECS = {
+    "no limit": ({"limit": None}, ("The max_episode_steps of Told is None", "a whole number from 1 on", "truncated")),
+    "a limit of nothing": ({"limit": 0}, ("is 0; it must be a whole number from 1 on",)),
+    "half a step": ({"limit": 2.5}, ("is 2.5; it must be a whole number",)),
+    "a limit that is true": ({"limit": True}, ("is True; it must be a whole number",)),
+    "no spec": ({"spec": lambda *parts: parts}, ("The spec of Told is (Box(", "it must be a lexrl.types.EnvSpec(")),
+    "a space of another kind": ({"action": 3}, ("The action_space of Told is 3", "lexrl.types.Discrete(n)")),
+    "no actions": ({"action": Discrete(0)}, ("The action_space of Told is Discrete(n=0)", "whole sizes")),
+    "a number for a shape": ({"observation": Box(2)}, ("The observation_space of Told is Box(shape=2", "whole sizes")),
+    "a list of signals": ({"names": ["reward", "cost"]}, ("The signals of Told are ['reward', 'cost']", NAMED)),
+    "no signals": ({"names": ()}, ("The signals of Told are ()", NAMED)),
+    "numbered signals": ({"names": (1, 2)}, ("The signals of Told are (1, 2)", NAMED)),
+    "two signals of a name": ({"names": ("reward", "reward")}, ("give each a name of its own",)),
+}
 STATES = {
     "another type": ({"state": lambda: jnp.float32(0)}, ("state is int32[] after a reset", "float32[] after a step")),
     "another shape": ({"state": lambda: jnp.zeros(2, jnp.int32)}, ("state is int32[]", "int32[2] after a step")),
@@ -162,3 +178,23 @@ def test_what_fits_passes(given):
 def test_our_own_worlds_pass(world):
     order = " > ".join(f"max {name}" for name in world.spec.signals)
     plan(lexrl.LPPO(), world, order, 1, STEPS)
+
+
+@pytest.mark.parametrize(("given", "said"), SPECS.values(), ids=SPECS)
+@pytest.mark.parametrize("kind", [Told, Plain])
+def test_what_it_says_of_itself(kind, given, said):
+    for call in (lexrl.check_env, lambda env: plan(lexrl.PPO(), env, "max reward", 1, STEPS)):
+        with pytest.raises(lexrl.InputError) as caught:
+            call(kind(given))
+        assert all(part.replace("Told", kind.__name__) in str(caught.value) for part in said)
+
+
+class Titled(Told):
+    """With a field that JAX would compute with."""
+
+    title: str = "x"
+
+
+def test_texts_are_static():
+    with pytest.raises(lexrl.InputError, match=r"Titled.title is 'x', which JAX cannot compute with; .*static=True"):
+        lexrl.check_env(Titled({}))

@@ -1,6 +1,7 @@
 """Does an environment keep to its own spec? `lexrl.check_env(env)` raises an error that says what does not fit."""
 
 import contextlib
+import reprlib
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from lexrl.envs.factory import as_env
 from lexrl.envs.per_seed import PerSeed
 from lexrl.envs.vector import GymVectorEnv
 from lexrl.errors import InputError
-from lexrl.types import Batchable, BatchedStep, Discrete, EnvSpec, Step
+from lexrl.types import Batchable, BatchedStep, Box, Discrete, EnvSpec, Step
 
 
 def check_env(env: Any) -> None:
@@ -27,7 +28,9 @@ def check_env(env: Any) -> None:
     ensure_configured()
     env = as_env(env)
     env = env.one(0) if isinstance(env, PerSeed) else env
+    check_spec(env)
     if isinstance(env, eqx.Module):
+        _check_fields(env)
         _check_shapes(env)
     elif isinstance(env, Batchable):
         _check_one_batched_step(env)
@@ -36,6 +39,33 @@ def check_env(env: Any) -> None:
         state, obs = env.reset(key)
         check_observation(env.spec, obs, "reset")
         check_step(env.spec, env.step(state, _zero_actions(env.spec), key))
+
+
+def check_spec(env: Any) -> None:
+    """Raise an error if what an environment says of itself cannot be."""
+    name, spec = type(env).__name__, env.spec
+    if not isinstance(spec, EnvSpec):
+        raise InputError(
+            f"The spec of {name} is {reprlib.repr(spec)}; it must be a "
+            f"lexrl.types.EnvSpec({', '.join(EnvSpec._fields)})."
+        )
+    for what, space in (("observation_space", spec.observation_space), ("action_space", spec.action_space)):
+        if not _is_space(space):
+            raise InputError(
+                f"The {what} of {name} is {reprlib.repr(space)}; it must be a lexrl.types.Discrete(n) or a "
+                "lexrl.types.Box(shape, low, high) of whole sizes."
+            )
+    signals = spec.signals
+    if not isinstance(signals, tuple) or not signals or not all(isinstance(one, str) and one for one in signals):
+        raise InputError(f"The signals of {name} are {reprlib.repr(signals)}; name them, as in ('reward', 'cost').")
+    if len(set(signals)) < len(signals):
+        raise InputError(f"The signals of {name} are {', '.join(signals)}; give each a name of its own.")
+    steps = spec.max_episode_steps
+    if not _is_whole(steps):
+        raise InputError(
+            f"The max_episode_steps of {name} is {reprlib.repr(steps)}; it must be a whole number from 1 on: after so "
+            "many steps an episode that has not ended is truncated."
+        )
 
 
 def check_step(spec: EnvSpec, step: Any) -> None:
@@ -73,6 +103,28 @@ def check_observation(spec: EnvSpec, obs: Any, when: str) -> None:
             f"A {when} returns the observation {_shown(obs)}, but the spec says {space}, which is "
             f"{_text(name, shape)}; change one of them."
         )
+
+
+def _is_space(space: Any) -> bool:
+    if isinstance(space, Discrete):
+        return _is_whole(space.n)
+    return isinstance(space, Box) and isinstance(space.shape, tuple) and all(map(_is_whole, space.shape))
+
+
+def _is_whole(given: Any) -> bool:
+    """A number of something, from 1 on."""
+    return isinstance(given, int | np.integer) and not isinstance(given, bool) and given >= 1
+
+
+def _check_fields(env: eqx.Module) -> None:
+    """What is not a number must be static: JAX computes with the rest."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(env):
+        if not isinstance(leaf, bool | int | float | complex | np.ndarray | np.generic | jax.Array):
+            name = jax.tree_util.keystr(path)
+            raise InputError(
+                f"{type(env).__name__}{name} is {reprlib.repr(leaf)}, which JAX cannot compute with; declare the field "
+                "as static, as in `field: str = eqx.field(static=True)`."
+            )
 
 
 def _check_shapes(env: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from lexrl import backend, catalog, presets, units
 from lexrl.algorithms.validation import require_types
-from lexrl.envs.checker import check_env
+from lexrl.envs.checker import check_env, check_spec
 from lexrl.envs.cost_aware import CostAwareObservation
 from lexrl.envs.cost_aware_batched import CostAwareBatch
 from lexrl.envs.factory import EnvKwargs, ResolvedEnv, env_name, resolve
@@ -162,6 +162,7 @@ def make_run(
         require_algorithm(member)
     placed = observe_costs(algorithm, target.env)
     one = placed.one(0) if isinstance(placed, PerSeed) else placed
+    check_spec(one)
     found = as_order(order, one.spec.signals)
     members(algorithm, placed, chosen)
     each = [fit(member, found, total) for member in (algorithm if several else [algorithm])]
