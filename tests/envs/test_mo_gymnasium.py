@@ -275,7 +275,7 @@ class TestLearned:
 class TestLander:
     """Down to the pad first, by the shaped reward; then the landing itself, 100 or -100."""
 
-    def returns(self, steps, chunks):
+    def train(self, steps, chunks):
         world = GymEnv("mo-lunar-lander-v3", max_episode_steps=400)
         assert len(world.spec.signals) == 4
         learner = lexrl.LPPO(
@@ -287,19 +287,20 @@ class TestLander:
             learning_rate="1e-3 to 1e-4 in 150",
             ent_coef=0.01,
         )
-        result = lexrl.train(
+        return lexrl.train(
             learner, world, "max reward_2 > max reward_1", seeds=1, total_timesteps=steps, num_log_points=chunks
         )
-        return result.metrics["episode_return"][:, 0]
 
     @pytest.mark.slow
     def test_improves_soon(self):
-        shaped = self.returns(24_576, 4)[:, 0]
-        assert shaped[-1] > shaped[0] + 40
+        """What is handed over; while its last stage is young, it may lose what the first one has reached."""
+        result = self.train(49_152, 8)
+        shaped = result.metrics["episode_return"][:, 0, 0]
+        assert result.evaluate(20).returns[0, :, 0].mean() > shaped[0] + 40
 
     @pytest.mark.slow
     def test_no_longer_crashes(self):
-        shaped, landed = self.returns(200_000, 20).T
+        shaped, landed = self.train(200_000, 20).metrics["episode_return"][:, 0].T
         assert shaped[-3:].mean() > shaped[0] + 100
         assert landed[0] < -90
         assert landed[-3:].mean() > -30

@@ -46,9 +46,9 @@ def test_many_cases_of_every_kind(kind):
     assert undecided <= 0.01 * MANY[kind]
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("limits", 348), ("masks", 127), ("masks", 188)])
+@pytest.mark.parametrize(("kind", "seed"), [("limits", 348), ("masks", 127), ("masks", 188), ("curves", 241)])
 def test_what_cancels_to_nothing_is_neither_missed_nor_undecided(kind, seed):
-    """A best return that is the limit but for its error; a sole action whose value is 0."""
+    """A best return that is the limit but for its error; a sole action whose value is 0; a corner that returns 0."""
     verdict = KINDS[kind](np.random.default_rng([seed, *kind.encode()]))
     assert verdict.right
     assert not verdict.undecided

@@ -112,8 +112,8 @@ def critical_slack(
     left, right = (column_of(process, policy, choose(process)) for policy in ends)
     curve = _Curve(process, left, right, clock)
     if curve.slack(right) <= _NOTHING * (abs(left.returns[0]) + abs(right.returns[0])):
-        flat = _floats(left.returns)
-        return tuple(SlackPoint(slack, flat, 0.0, _plain(process, left)) for slack in asked or [0.0])
+        flat = _at(curve, left, Fraction(0))
+        return tuple(flat._replace(slack=slack) for slack in asked or [0.0])
     return _corners(curve) if asked is None else tuple(_point(curve, slack) for slack in asked)
 
 
@@ -158,7 +158,8 @@ def _told_apart(curve: _Curve) -> list[Column]:
 
 
 def _at(curve: _Curve, corner: Column, price: Fraction) -> SlackPoint:
-    return SlackPoint(float(curve.slack(corner)), _floats(corner.returns), float(price), _plain(curve.process, corner))
+    policy = np.eye(curve.process.num_actions)[corner.policy]
+    return SlackPoint(float(curve.slack(corner)), _floats(corner.returns, corner.errors), float(price), policy)
 
 
 def _point(curve: _Curve, slack: float) -> SlackPoint:
@@ -172,9 +173,10 @@ def _point(curve: _Curve, slack: float) -> SlackPoint:
             break
     left, right = curve.corners[k], curve.corners[k + 1]
     share = (given - curve.slack(left)) / (left.returns[0] - right.returns[0])
-    returns = tuple((1 - share) * a + share * b for a, b in zip(left.returns, right.returns, strict=True))
+    returns = [(1 - share) * a + share * b for a, b in zip(left.returns, right.returns, strict=True)]
+    errors = [max(pair) for pair in zip(left.errors, right.errors, strict=True)]
     mixed = occupancies(curve.process, (left, right), (1 - share, share))
-    return SlackPoint(slack, _floats(returns), float(curve.price(k)), normalized(mixed, left.policy))
+    return SlackPoint(slack, _floats(returns, errors), float(curve.price(k)), normalized(mixed, left.policy))
 
 
 def _beyond(process: MOMDP, left: Column, right: Column, price: Fraction) -> Column | None:
@@ -196,9 +198,6 @@ def _end(process: MOMDP, first: int, second: int) -> Int[np.ndarray, " S"]:
     return optimize(process, second, left, best.policy, way).policy
 
 
-def _plain(process: MOMDP, corner: Column) -> Float[np.ndarray, "S A"]:
-    return np.eye(process.num_actions)[corner.policy]
-
-
-def _floats(returns: Sequence[Fraction]) -> Float[np.ndarray, " 2"]:
-    return np.array([float(one) for one in returns])
+def _floats(returns: Sequence[Fraction], errors: Sequence[float]) -> Float[np.ndarray, " 2"]:
+    """Returns as doubles; what cancels to nothing is 0, not what its last digits leave."""
+    return np.array([float(one) if abs(one) > error else 0.0 for one, error in zip(returns, errors, strict=True)])
