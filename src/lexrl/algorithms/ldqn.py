@@ -21,9 +21,10 @@ from jaxtyping import Float, Int
 
 from lexrl import distributions, lex
 from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import candidates, dqn, measuring, validation
+from lexrl.algorithms import candidates, dqn, measuring, novelty, validation
 from lexrl.algorithms.dqn import Successors
 from lexrl.algorithms.measuring import Measured
+from lexrl.algorithms.novelty import Novelty
 from lexrl.guard import Guard, as_guard
 from lexrl.networks import Builder, as_builder
 from lexrl.optimizers import Optimizer, as_optimizer
@@ -59,6 +60,8 @@ class State(NamedTuple):
     num_episodes: Int[Array, ""]
     measured: Measured | None
     """None without a guard."""
+    novelty: Novelty | None
+    """None where no environment looks for it."""
     num_served: Int[Array, ""]
 
 
@@ -97,6 +100,8 @@ class LDQN(eqx.Module):
     """Probability of an exploring action in the environments that explore, by the number of environment steps."""
     explore_prefixes: bool = eqx.field(static=True, default=True)
     """Explore among the actions that the first objectives admit, for each number of them; else among all actions."""
+    explore_novelty: bool = eqx.field(static=True, default=True)
+    """Half of the environments that explore look for what was seldom tried instead, if there is a choice of them."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0), metadata=counts("gradient steps"))
     """What an objective may lose for the next one: 0.01, 5%, '0.01 + 5%'; one, or one each."""
     update_tolerance: Tolerances | None = eqx.field(
@@ -146,6 +151,7 @@ class LDQN(eqx.Module):
             error=jnp.zeros(m),
             num_episodes=jnp.int32(0),
             measured=measuring.init(self.guard, n, m) if self.guard is not None and n else None,
+            novelty=novelty.init(spec, self.num_envs) if self._num_curious(m) else None,
             num_served=jnp.int32(m),
         )
 
@@ -158,7 +164,11 @@ class LDQN(eqx.Module):
         measures = env < self._num_measuring(m)
         epsilon = jnp.where(measures, 0.0, self._epsilon(state))
         served = jnp.where(measures, measuring.num_served(env, m), m)
-        return distributions.draw(self._probabilities(state, obs, served, epsilon), key)
+        chances = self._probabilities(state, obs, served, epsilon)
+        if state.novelty is not None:
+            curious = env >= self.num_envs - self._num_curious(m)
+            chances = jnp.where(curious, novelty.probabilities(state.novelty, obs), chances)
+        return distributions.draw(chances, key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """Exploring within the sets of a random prefix with probability epsilon; greedy: the last objective's best."""
@@ -193,6 +203,8 @@ class LDQN(eqx.Module):
         m = state.error.shape[0]
         if self.evidence is not None and m > 1:
             state = self._measure(state, rollout)
+        if state.novelty is not None:
+            state = state._replace(novelty=novelty.follow(state.novelty, rollout))
 
         def lexmax(successors: Successors) -> tuple[Float[Array, "K B M"], Metrics]:
             sets = lex.levels(successors.members.mean(axis=0), self._slack(state, successors.members, update=True)).sets
@@ -208,6 +220,12 @@ class LDQN(eqx.Module):
     def _num_measuring(self, num_objectives: int) -> int:
         guarded = self.guard is not None and self.evidence is not None
         return measuring.num_measuring(self.num_envs, num_objectives) if guarded else 0
+
+    def _num_curious(self, num_objectives: int) -> int:
+        """The last environments; with one objective none, as in DQN."""
+        if num_objectives == 1 or not self.explore_novelty:
+            return 0
+        return (self.num_envs - self._num_measuring(num_objectives)) // 2
 
     def _epsilon(self, state: State) -> Any:
         return self.epsilon(state.agent.replay.added + 1)
