@@ -62,6 +62,8 @@ class State(NamedTuple):
     """None without a guard."""
     novelty: Novelty | None
     """None where no environment looks for it."""
+    rewards: Float[Array, "2 M"]
+    """The smallest and the largest so far, and 0, which is what follows the end of a task."""
     num_served: Int[Array, ""]
 
 
@@ -152,6 +154,7 @@ class LDQN(eqx.Module):
             num_episodes=jnp.int32(0),
             measured=measuring.init(self.guard, n, m) if self.guard is not None and n else None,
             novelty=novelty.init(spec, self.num_envs) if self._num_curious(m) else None,
+            rewards=jnp.zeros((2, m)),
             num_served=jnp.int32(m),
         )
 
@@ -159,16 +162,17 @@ class LDQN(eqx.Module):
         return distributions.draw(self.probabilities(state, obs, greedy=greedy), key)
 
     def act_in(self, state: State, env: Array, obs: Array, key: Array) -> Array:
-        """In some environments the policy, or that of the first objectives, without exploration; else exploring."""
+        """In some environments the policy, or that of the first objectives, without exploration; else exploring, or
+        looking for novelty."""
         m = state.error.shape[0]
         measures = env < self._num_measuring(m)
         epsilon = jnp.where(measures, 0.0, self._epsilon(state))
         served = jnp.where(measures, measuring.num_served(env, m), m)
-        chances = self._probabilities(state, obs, served, epsilon)
+        drawn = self._probabilities(state, obs, served, epsilon)
         if state.novelty is not None:
             curious = env >= self.num_envs - self._num_curious(m)
-            chances = jnp.where(curious, novelty.probabilities(state.novelty, obs), chances)
-        return distributions.draw(chances, key)
+            drawn = jnp.where(curious, novelty.probabilities(state.novelty, obs), drawn)
+        return distributions.draw(drawn, key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """Exploring within the sets of a random prefix with probability epsilon; greedy: the last objective's best."""
@@ -202,11 +206,13 @@ class LDQN(eqx.Module):
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         m = state.error.shape[0]
         if self.evidence is not None and m > 1:
-            state = self._measure(state, rollout)
+            state = self._measure(_see(state, rollout.reward), rollout)
         if state.novelty is not None:
             state = state._replace(novelty=novelty.follow(state.novelty, rollout))
 
         def lexmax(successors: Successors) -> tuple[Float[Array, "K B M"], Metrics]:
+            possible = (self._possible(state, each) for each in successors[:3])
+            successors = Successors(*possible, successors.num_updates)
             sets = lex.levels(successors.members.mean(axis=0), self._slack(state, successors.members, update=True)).sets
             allowed = sets[..., :-1, :]
             chosen = jnp.argmax(jnp.where(allowed, successors.choice, -jnp.inf), axis=-1)
@@ -231,7 +237,7 @@ class LDQN(eqx.Module):
         return self.epsilon(state.agent.replay.added + 1)
 
     def _probabilities(self, state: State, obs: Array, num_served: Any, epsilon: Any) -> Float[Array, " A"]:
-        members = dqn.members_values(state.agent, obs)
+        members = self._possible(state, dqn.members_values(state.agent, obs))
         q = members.mean(axis=0)
         walk = lex.levels(q, self._slack(state, members))
         # With evidence, the last objective that is served gives nothing away.
@@ -239,6 +245,15 @@ class LDQN(eqx.Module):
         chosen = jnp.any(greedy & (jnp.arange(1, len(greedy) + 1) == num_served)[:, None], axis=0)
         prefixes = walk.sets[:-1] if self.explore_prefixes else walk.sets[:1]
         return (1.0 - epsilon) * lex.uniform(chosen) + epsilon * lex.uniform(prefixes).mean(axis=0)
+
+    def _possible(self, state: State, values: Float[Array, "*batch M A"]) -> Float[Array, "*batch M A"]:
+        """Values within what rewards as those so far can sum up to."""
+        m = state.error.shape[0]
+        if self.evidence is None or m == 1:
+            return values
+        ahead = 1 - ac.per_objective(self.gamma, m)
+        lowest, highest = jnp.where(state.rewards == 0, 0.0, state.rewards / ahead)[..., None]
+        return jnp.clip(values, lowest, highest)
 
     def _slack(self, state: State, members: Float[Array, "K *batch M A"], *, update: bool = False) -> lex.Slack:
         """What each objective gives away, where the members disagree as they do here."""
@@ -254,7 +269,8 @@ class LDQN(eqx.Module):
 
     def _measure(self, state: State, rollout: Transition) -> State:
         """How far the members disagree where the agent goes, and what the policies return."""
-        now = _disagreement(dqn.members_values(state.agent, rollout.obs)).mean(axis=(0, 1, 3))
+        values = self._possible(state, dqn.members_values(state.agent, rollout.obs))
+        now = _disagreement(values).mean(axis=(0, 1, 3))
         share = jnp.maximum(1 / WINDOW, 1 / (1.0 + state.agent.num_updates // self.gradient_steps))
         gamma, learning = ac.per_objective(self.gamma, len(now)), state.agent.num_updates > 0
         state = state._replace(
@@ -264,6 +280,12 @@ class LDQN(eqx.Module):
             return state
         followed = measuring.follow(self.guard, state.measured, rollout, gamma, self.tolerance, valid=learning)
         return state._replace(measured=followed)
+
+
+def _see(state: State, reward: Float[Array, "T N M"]) -> State:
+    lowest, highest = state.rewards
+    seen = [jnp.minimum(lowest, reward.min(axis=(0, 1))), jnp.maximum(highest, reward.max(axis=(0, 1)))]
+    return state._replace(rewards=jnp.stack(seen))
 
 
 def _scale(state: State) -> Float[Array, " M"]:
