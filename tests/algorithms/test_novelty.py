@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lexrl
+from lexrl import replay
 from lexrl.algorithms import novelty
 from lexrl.types import Box, Discrete, Spec, Transition
 
@@ -97,6 +98,23 @@ def test_half_of_the_environments_that_explore(num_objectives, expected):
 def test_none_for_the_textbook_algorithm():
     algorithm = lexrl.LDQN(explore_novelty=False)
     assert algorithm.init(SPEC, jax.random.key(0)).novelty is None
+
+
+def test_what_is_seldom_is_drawn_more_often():
+    """Of 100 transitions one took action 1."""
+    algorithm = lexrl.LDQN(num_envs=4, num_steps=25, buffer_size=100, learning_starts=100, hidden_sizes=())
+    action = np.zeros((25, 4), int)
+    action[3, 2] = 1
+    one = np.zeros((25, 4))
+    block = rollout(one.astype(int), action, one.astype(int), one.astype(bool))
+    kept = replay.add(replay.empty(SPEC, 100), block._replace(reward=jnp.zeros((25, 4, 2))))
+    known = novelty.follow(algorithm.init(SPEC, jax.random.key(0)).novelty, block)
+    drawn = novelty.draw(known, kept, jax.random.key(1), 4000)
+    # It is among eight candidates in 7.7 % of the cases, and then taken with 1 / (1 + 7 / 99).
+    expected = 1 - 0.99**8
+    share = float(np.mean(drawn.action == 1))
+    assert abs(share - expected * 99 / 106) < 0.015, share
+    np.testing.assert_array_equal(drawn.obs, 0)
 
 
 LENGTH = 12

@@ -12,6 +12,7 @@ guard compares: the full policy, and the policies of the first i objectives alon
 to guard, all environments explore, and this is DQN, bit for bit.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -19,7 +20,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import distributions, lex
+from lexrl import distributions, lex, replay
 from lexrl.algorithms import actor_critic as ac
 from lexrl.algorithms import candidates, dqn, measuring, novelty, validation
 from lexrl.algorithms.dqn import Successors
@@ -201,7 +202,7 @@ class LDQN(eqx.Module):
 
     def values(self, state: State, obs: Array) -> Float[Array, "M A"]:
         """`Q_i(s, a)` in the units of the returns."""
-        return dqn.values(state.agent, obs)
+        return self._members(state, obs).mean(axis=0)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         m = state.error.shape[0]
@@ -220,7 +221,8 @@ class LDQN(eqx.Module):
             value = jnp.sum(jnp.where(best, successors.value, 0.0), axis=-1)
             return value, {"num_admissible": sets[..., 1:, :].sum(axis=-1).astype(jnp.float32).mean(axis=(0, 1))}
 
-        agent, metrics = dqn.learn(self, state.agent, rollout, key, lexmax)
+        draw = replay.draw if state.novelty is None else functools.partial(novelty.draw, state.novelty)
+        agent, metrics = dqn.learn(self, state.agent, rollout, key, lexmax, draw=draw)
         return state._replace(agent=agent), metrics | {"guard_scale": _scale(state)}
 
     def _num_measuring(self, num_objectives: int) -> int:
@@ -237,7 +239,7 @@ class LDQN(eqx.Module):
         return self.epsilon(state.agent.replay.added + 1)
 
     def _probabilities(self, state: State, obs: Array, num_served: Any, epsilon: Any) -> Float[Array, " A"]:
-        members = self._possible(state, dqn.members_values(state.agent, obs))
+        members = self._members(state, obs)
         q = members.mean(axis=0)
         walk = lex.levels(q, self._slack(state, members))
         # With evidence, the last objective that is served gives nothing away.
@@ -245,6 +247,10 @@ class LDQN(eqx.Module):
         chosen = jnp.any(greedy & (jnp.arange(1, len(greedy) + 1) == num_served)[:, None], axis=0)
         prefixes = walk.sets[:-1] if self.explore_prefixes else walk.sets[:1]
         return (1.0 - epsilon) * lex.uniform(chosen) + epsilon * lex.uniform(prefixes).mean(axis=0)
+
+    def _members(self, state: State, obs: Array) -> Float[Array, "K *batch M A"]:
+        """What each member says."""
+        return self._possible(state, dqn.members_values(state.agent, obs))
 
     def _possible(self, state: State, values: Float[Array, "*batch M A"]) -> Float[Array, "*batch M A"]:
         """Values within what rewards as those so far can sum up to."""
@@ -269,8 +275,7 @@ class LDQN(eqx.Module):
 
     def _measure(self, state: State, rollout: Transition) -> State:
         """How far the members disagree where the agent goes, and what the policies return."""
-        values = self._possible(state, dqn.members_values(state.agent, rollout.obs))
-        now = _disagreement(values).mean(axis=(0, 1, 3))
+        now = _disagreement(self._members(state, rollout.obs)).mean(axis=(0, 1, 3))
         share = jnp.maximum(1 / WINDOW, 1 / (1.0 + state.agent.num_updates // self.gradient_steps))
         gamma, learning = ac.per_objective(self.gamma, len(now)), state.agent.num_updates > 0
         state = state._replace(

@@ -19,9 +19,10 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
-from lexrl import lex
+from lexrl import lex, replay
 from lexrl.backend import compute_once
 from lexrl.perceptrons import Normalizer
+from lexrl.replay import Replay
 from lexrl.types import Discrete, Spec, Transition
 
 GAMMA = 0.95
@@ -31,6 +32,8 @@ NUM_CELLS = 2**14
 NUM_LOOKS = 1000
 """Observations that the widths of cells are taken from; nothing is counted before."""
 CELLS_PER_DEVIATION = 2.0
+NUM_DRAWN = 8
+"""What is seldom is learned from more often, but no more than this many times as often."""
 
 
 class Novelty(NamedTuple):
@@ -110,6 +113,17 @@ def learn(
     n = jnp.maximum(visits, 1).astype(jnp.float32)
     value = compute_once(values[ahead].max(), visits >= 0)
     return values.at[here].add(rate * n**-0.7 * (n**-0.5 + GAMMA * value - values[here]))
+
+
+def draw(novelty: Novelty, kept: Replay, key: Array, size: int) -> Transition:
+    """Transitions from the buffer, more of those whose action was seldom tried there: from `NUM_DRAWN` that are drawn
+    uniformly one is taken, with probability proportional to 1 / n(z, a)."""
+    first, second = jax.random.split(key)
+    rows = replay.places(kept, first, (NUM_DRAWN, size))
+    visits = novelty.visits[_cells(novelty, kept.rows.obs[rows], 2), kept.rows.action[rows]]
+    seldom = jax.random.gumbel(second, rows.shape) - jnp.log(jnp.maximum(visits, 1).astype(jnp.float32))
+    taken = jnp.take_along_axis(rows, seldom.argmax(axis=0)[None], axis=0)[0]
+    return jax.tree.map(lambda leaf: leaf[taken], kept.rows)
 
 
 def _look(novelty: Novelty, obs: Array) -> Novelty:
