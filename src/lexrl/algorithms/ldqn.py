@@ -6,10 +6,11 @@ with the members and cross targets of `DQN`; the admissible sets D at s' are tho
 objective i gives away at a state, for the next ones to choose from, is the user's tolerance and what the members cannot
 tell apart (`Evidence`), times a scale that a `Guard` lowers where small losses add up over an episode.
 
-Half of the environments explore: with probability epsilon they draw one of `D_0 .. D_{M-1}` and then any action in it,
-so that every objective gets to know the choices that are left to it. The others measure, without exploration, what the
-guard compares: the full policy, and the policies of the first i objectives alone. With one objective there is nothing
-to guard, all environments explore, and this is DQN, bit for bit.
+A quarter of the environments explore: with probability epsilon they draw one of `D_0 .. D_{M-1}` and then any action in
+it, so that every objective gets to know the choices that are left to it. Another quarter look for novelty (`novelty`).
+The others measure, without exploration, what the guard compares: the full policy, and the policies of the first i
+objectives alone. With one objective there is nothing to guard, all environments explore with probability epsilon, and
+this is DQN, bit for bit.
 """
 
 import functools
@@ -104,7 +105,7 @@ class LDQN(eqx.Module):
     explore_prefixes: bool = eqx.field(static=True, default=True)
     """Explore among the actions that the first objectives admit, for each number of them; else among all actions."""
     explore_novelty: bool = eqx.field(static=True, default=True)
-    """Half of the environments that explore look for what was seldom tried instead, if there is a choice of them."""
+    """Let half of the environments that explore go where little was tried, and learn more often from what is seldom."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0), metadata=counts("gradient steps"))
     """What an objective may lose for the next one: 0.01, 5%, '0.01 + 5%'; one, or one each."""
     update_tolerance: Tolerances | None = eqx.field(
