@@ -213,14 +213,13 @@ class LDQN(eqx.Module):
             state = state._replace(novelty=novelty.follow(state.novelty, rollout))
 
         def lexmax(successors: Successors) -> tuple[Float[Array, "K B M"], Metrics]:
-            possible = (self._possible(state, each) for each in successors[:3])
-            successors = Successors(*possible, successors.num_updates)
-            sets = lex.levels(successors.members.mean(axis=0), self._slack(state, successors.members, update=True)).sets
+            choice, value, members = (self._possible(state, each) for each in successors[:3])
+            sets = lex.levels(members.mean(axis=0), self._slack(state, members, update=True)).sets
             allowed = sets[..., :-1, :]
-            chosen = jnp.argmax(jnp.where(allowed, successors.choice, -jnp.inf), axis=-1)
+            chosen = jnp.argmax(jnp.where(allowed, choice, -jnp.inf), axis=-1)
             best = jnp.arange(sets.shape[-1]) == chosen[..., None]
-            value = jnp.sum(jnp.where(best, successors.value, 0.0), axis=-1)
-            return value, {"num_admissible": sets[..., 1:, :].sum(axis=-1).astype(jnp.float32).mean(axis=(0, 1))}
+            ahead = jnp.sum(jnp.where(best, value, 0.0), axis=-1)
+            return ahead, {"num_admissible": sets[..., 1:, :].sum(axis=-1).astype(jnp.float32).mean(axis=(0, 1))}
 
         draw = replay.draw if state.novelty is None else functools.partial(novelty.draw, state.novelty)
         agent, metrics = dqn.learn(self, state.agent, rollout, key, lexmax, draw=draw)

@@ -101,9 +101,10 @@ def follow(novelty: Novelty, rollout: Transition) -> Novelty:
         rate = jnp.where(known, 1.0, 0.0)
         return (learn(values, (cell, action), ahead, n, rate), visits.at[cell, action].set(n)), None
 
-    carry = (novelty.values, novelty.visits, novelty.first, novelty.begins)
-    carry, _ = jax.lax.scan(step, carry, (cells, rollout.action, successors, rollout.last))
-    return Novelty(*carry, novelty.spread, novelty.num_seen)
+    before = (novelty.values, novelty.visits, novelty.first, novelty.begins)
+    after, _ = jax.lax.scan(step, before, (cells, rollout.action, successors, rollout.last))
+    values, visits, first, begins = after
+    return novelty._replace(values=values, visits=visits, first=first, begins=begins)
 
 
 def learn(
