@@ -32,7 +32,7 @@ NUM_CELLS = 2**14
 NUM_LOOKS = 1000
 """Observations that the widths of cells are taken from; nothing is counted before."""
 CELLS_PER_DEVIATION = 2.0
-NUM_DRAWN = 8
+NUM_DRAWN = 4
 """What is seldom is learned from more often, but no more than this many times as often."""
 
 
@@ -122,8 +122,9 @@ def draw(novelty: Novelty, kept: Replay, key: Array, size: int) -> Transition:
     first, second = jax.random.split(key)
     rows = replay.places(kept, first, (NUM_DRAWN, size))
     visits = novelty.visits[_cells(novelty, kept.rows.obs[rows], 2), kept.rows.action[rows]]
-    seldom = jax.random.gumbel(second, rows.shape) - jnp.log(jnp.maximum(visits, 1).astype(jnp.float32))
-    taken = jnp.take_along_axis(rows, seldom.argmax(axis=0)[None], axis=0)[0]
+    # The first to arrive, at a rate of 1 / n each.
+    arrival = jax.random.exponential(second, rows.shape) * jnp.maximum(visits, 1)
+    taken = jnp.take_along_axis(rows, arrival.argmin(axis=0)[None], axis=0)[0]
     return jax.tree.map(lambda leaf: leaf[taken], kept.rows)
 
 
