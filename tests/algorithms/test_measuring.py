@@ -93,8 +93,8 @@ def planted():
 
 
 def test_who_plays_where():
-    """Of eight environments four measure: the full policy in the first and third, objective 1 alone in the others. Two of
-    the rest explore, and the last two look for novelty, of which nothing is known yet."""
+    """Of eight environments four measure: the full policy in the first and third, objective 1 alone in the others. Two
+    of the rest explore, and the last two look for novelty, of which nothing is known yet."""
     algorithm, state = planted()
     keys = jax.random.split(jax.random.key(1), 400)
     act = jax.jit(

@@ -1,4 +1,4 @@
-"""Deep exploration: what is counted, where episodes end, which cell an array falls into, and a chain to be found."""
+"""Deep exploration: what is counted, where episodes end, what is drawn, and a chain to be found."""
 
 import jax
 import jax.numpy as jnp
@@ -11,71 +11,35 @@ from lexrl.algorithms import novelty
 from lexrl.types import Box, Discrete, Spec, Transition
 
 SPEC = Spec(Discrete(3), Discrete(2), ("a", "b"), 9)
-PLANE = SPEC._replace(observation_space=Box((2,)))
 MOST = 20.0
 
 
 def rollout(obs, action, next_obs, last):
     """Arrays `[T, N, ...]`; nothing is paid."""
-    obs, next_obs = (jnp.asarray(x, jnp.int32 if np.ndim(x) == 2 else jnp.float32) for x in (obs, next_obs))
     last = jnp.asarray(last)
     nothing = jnp.zeros(last.shape)
-    return Transition(obs, jnp.asarray(action), nothing, nothing, next_obs, last)
+    return Transition(jnp.asarray(obs), jnp.asarray(action), nothing, nothing, jnp.asarray(next_obs), last)
 
 
 def test_by_hand():
     """Two environments take the same action: the second time it pays less, and the rate is lower."""
-    state = novelty.follow(novelty.init(SPEC, 2), rollout([[0, 0]], [[1, 1]], [[1, 1]], [[False, False]]))
+    state = novelty.follow(novelty.init(3, 2, 2), rollout([[0, 0]], [[1, 1]], [[1, 1]], [[False, False]]))
     once = 1 + 0.95 * MOST
     twice = once + 2**-0.7 * (2**-0.5 + 0.95 * MOST - once)
     np.testing.assert_allclose(state.values[0], [MOST, twice], rtol=1e-6)
     np.testing.assert_array_equal(state.visits, [[0, 2], [0, 0], [0, 0]])
-    np.testing.assert_allclose(novelty.probabilities(state, jnp.int32(0)), [1, 0])
-    np.testing.assert_allclose(novelty.probabilities(state, jnp.int32(1)), [0.5, 0.5])
+    np.testing.assert_allclose(novelty.most_novel(state.values[0]), [1, 0])
+    np.testing.assert_allclose(novelty.most_novel(state.values[1]), [0.5, 0.5])
 
 
-def test_an_end_leads_to_the_first_cell():
-    """The episode began in cell 0, in the rollout before: its end in cell 1 is worth what cell 0 is worth."""
-    state = novelty.follow(novelty.init(SPEC, 1), rollout([[0]], [[0]], [[1]], [[False]]))
+def test_an_end_leads_to_the_first_state():
+    """The episode began in state 0, in the rollout before: its end in state 1 is worth what state 0 is worth."""
+    state = novelty.follow(novelty.init(3, 2, 1), rollout([[0]], [[0]], [[1]], [[False]]))
     state = state._replace(values=state.values.at[0].set(7.0))
     state = novelty.follow(state, rollout([[1]], [[0]], [[2]], [[True]]))
     np.testing.assert_allclose(state.values[1, 0], 1 + 0.95 * 7, rtol=1e-6)
-    state = novelty.follow(state, rollout([[2]], [[0]], [[0]], [[True]]))  # the next one began in cell 2
+    state = novelty.follow(state, rollout([[2]], [[0]], [[0]], [[True]]))  # the next one began in state 2
     np.testing.assert_allclose(state.values[2, 0], 1 + 0.95 * MOST, rtol=1e-6)
-
-
-def seen(points):
-    """The state after looks at points `[n, 2]` that are as wide apart as 1 and 10 in their two entries."""
-    rng = np.random.default_rng(0)
-    looks = rng.normal([0.0, 5.0], [1.0, 10.0], (novelty.NUM_LOOKS, 1, 2))
-    none = np.zeros(looks.shape[:2])
-    state = novelty.follow(novelty.init(PLANE, 1), rollout(looks, none.astype(int), looks, none.astype(bool)))
-    assert (np.asarray(state.visits) == 0).all(), "nothing is counted before the widths are known"
-    points = np.asarray(points, float)[:, None]
-    none = np.zeros(points.shape[:2])
-    return novelty.follow(state, rollout(points, none.astype(int), points, none.astype(bool)))
-
-
-@pytest.mark.parametrize(
-    ("points", "num_cells"),
-    [([[0.0, 5.0], [0.1, 6.0]], 1), ([[0.0, 5.0], [1.0, 5.0]], 2), ([[0.0, 5.0], [0.0, 15.0]], 2)],
-)
-def test_cells_of_arrays(points, num_cells):
-    """Each entry counts in its own standard deviations."""
-    visits = np.asarray(seen(points).visits)
-    assert visits.sum() == 2
-    assert (visits > 0).sum() == num_cells
-
-
-def test_widths_are_those_of_the_first_observations():
-    state = seen([[0.0, 5.0]])
-    after = novelty.follow(state, rollout([[[1e6, 1e6]]], [[0]], [[[1e6, 1e6]]], [[False]]))
-    np.testing.assert_array_equal(after.spread.variance, state.spread.variance)
-
-
-def test_a_few_observations_seldom_share_a_cell():
-    points = [[x, y] for x in range(-10, 10) for y in range(-100, 100, 10)]
-    assert (np.asarray(seen(points).visits) > 0).sum() >= 0.97 * len(points)
 
 
 @pytest.mark.parametrize(("num_objectives", "expected"), [(2, 2), (3, 2), (4, 2), (1, 0)])
@@ -95,9 +59,10 @@ def test_half_of_the_environments_that_explore(num_objectives, expected):
     np.testing.assert_array_equal((played == 1).all(axis=1), np.arange(8) >= 8 - expected)
 
 
-def test_none_for_the_textbook_algorithm():
-    algorithm = lexrl.LDQN(explore_novelty=False)
-    assert algorithm.init(SPEC, jax.random.key(0)).novelty is None
+def test_none_for_arrays_and_the_textbook_algorithm():
+    assert lexrl.LDQN(explore_novelty=False).init(SPEC, jax.random.key(0)).novelty is None
+    arrays = SPEC._replace(observation_space=Box((2,)))
+    assert lexrl.LDQN().init(arrays, jax.random.key(0)).novelty is None
 
 
 def test_what_is_seldom_is_drawn_more_often():

@@ -6,10 +6,10 @@ with the members and cross targets of `DQN`; the admissible sets D at s' are tho
 objective i gives away at a state, for the next ones to choose from, is the user's tolerance and what the members cannot
 tell apart (`Evidence`), times a scale that a `Guard` lowers where small losses add up over an episode.
 
-A quarter of the environments explore: with probability epsilon they draw one of `D_0 .. D_{M-1}` and then any action in
-it, so that every objective gets to know the choices that are left to it. Another quarter look for novelty (`novelty`).
-The others measure, without exploration, what the guard compares: the full policy, and the policies of the first i
-objectives alone. With one objective there is nothing to guard, all environments explore with probability epsilon, and
+Half of the environments explore: with probability epsilon they draw one of `D_0 .. D_{M-1}` and then any action in it,
+so that every objective gets to know the choices that are left to it. Where observations are numbers, half of these look
+for novelty instead (`novelty`). The others measure, without exploration, what the guard compares: the full policy, and
+the policies of the first i objectives alone. With one objective there is nothing to guard, all environments explore, and
 this is DQN, bit for bit.
 """
 
@@ -44,7 +44,7 @@ from lexrl.tolerance import (
     as_tolerance,
     slack,
 )
-from lexrl.types import Metrics, Spec, Transition
+from lexrl.types import Discrete, Metrics, Spec, Transition
 from lexrl.units import counts
 
 SHORT_EPISODE = 10.0
@@ -105,7 +105,8 @@ class LDQN(eqx.Module):
     explore_prefixes: bool = eqx.field(static=True, default=True)
     """Explore among the actions that the first objectives admit, for each number of them; else among all actions."""
     explore_novelty: bool = eqx.field(static=True, default=True)
-    """Let half of the environments that explore go where little was tried, and learn more often from what is seldom."""
+    """Where observations are numbers, let half of the environments that explore go where little was tried, and learn
+    more often from what is seldom."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0), metadata=counts("gradient steps"))
     """What an objective may lose for the next one: 0.01, 5%, '0.01 + 5%'; one, or one each."""
     update_tolerance: Tolerances | None = eqx.field(
@@ -155,7 +156,7 @@ class LDQN(eqx.Module):
             error=jnp.zeros(m),
             num_episodes=jnp.int32(0),
             measured=measuring.init(self.guard, n, m) if self.guard is not None and n else None,
-            novelty=novelty.init(spec, self.num_envs) if self._num_curious(m) else None,
+            novelty=self._init_novelty(spec),
             rewards=jnp.zeros((2, m)),
             num_served=jnp.int32(m),
         )
@@ -173,7 +174,7 @@ class LDQN(eqx.Module):
         drawn = self._probabilities(state, obs, served, epsilon)
         if state.novelty is not None:
             curious = env >= self.num_envs - self._num_curious(m)
-            drawn = jnp.where(curious, novelty.probabilities(state.novelty, obs), drawn)
+            drawn = jnp.where(curious, novelty.most_novel(state.novelty.values[obs]), drawn)
         return distributions.draw(drawn, key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
@@ -228,6 +229,13 @@ class LDQN(eqx.Module):
     def _num_measuring(self, num_objectives: int) -> int:
         guarded = self.guard is not None and self.evidence is not None
         return measuring.num_measuring(self.num_envs, num_objectives) if guarded else 0
+
+    def _init_novelty(self, spec: Spec) -> Novelty | None:
+        seen, actions = spec.observation_space, spec.action_space
+        if not self._num_curious(len(spec.objectives)) or not isinstance(seen, Discrete):
+            return None
+        assert isinstance(actions, Discrete)
+        return novelty.init(seen.n, actions.n, self.num_envs)
 
     def _num_curious(self, num_objectives: int) -> int:
         """The last environments; with one objective none, as in DQN."""
