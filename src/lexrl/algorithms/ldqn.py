@@ -9,7 +9,7 @@ tell apart (`Evidence`), times a scale that a `Guard` lowers where small losses 
 Half of the environments explore: with probability epsilon they draw one of `D_0 .. D_{M-1}` and then any action in it,
 so that every objective gets to know the choices that are left to it. Where observations are numbers, half of these look
 for novelty instead (`novelty`). The others measure, without exploration, what the guard compares: the full policy, and
-the policies of the first i objectives alone. With one objective there is nothing to guard, all environments explore, and
+the policies of the first i objectives alone. With one objective nothing is guarded, all environments explore, and
 this is DQN, bit for bit.
 """
 
