@@ -88,8 +88,7 @@ def planted():
     values = jnp.broadcast_to(jnp.array([[1.0, 0.999, 0.0, 0.0, 1.0, 2.0]]), (2, 1, 6))
     net = lexrl.networks.eqx.tree_at(lambda net: net.weights, state.agent.net, (values,))
     scale = state.agent.scale._replace(highest=jnp.ones(2))
-    agent = state.agent._replace(net=net, scale=scale)
-    return algorithm, state._replace(agent=agent, rewards=jnp.array([[0.0, 0.0], [1.0, 1.0]]))
+    return algorithm, state._replace(agent=state.agent._replace(net=net, scale=scale))
 
 
 def test_who_plays_where():

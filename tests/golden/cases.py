@@ -49,6 +49,8 @@ Q_NETWORK = {
 LEX_Q_NETWORK = {name: f"agent.{place}" for name, place in Q_NETWORK.items()} | {
     "disagreement": "error",
     "measured": "measured",
+    "novelty": "novelty",
+    "rewards": "rewards",
     "num_episodes": "num_episodes",
     "num_served": "num_served",
 }

@@ -204,7 +204,7 @@ class LDQN(eqx.Module):
 
     def values(self, state: State, obs: Array) -> Float[Array, "M A"]:
         """`Q_i(s, a)` in the units of the returns."""
-        return self._members(state, obs).mean(axis=0)
+        return dqn.values(state.agent, obs)
 
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         m = state.error.shape[0]
@@ -214,13 +214,12 @@ class LDQN(eqx.Module):
             state = state._replace(novelty=novelty.follow(state.novelty, rollout))
 
         def lexmax(successors: Successors) -> tuple[Float[Array, "K B M"], Metrics]:
-            choice, value, members = (self._possible(state, each) for each in successors[:3])
-            sets = lex.levels(members.mean(axis=0), self._slack(state, members, update=True)).sets
+            sets = lex.levels(successors.members.mean(axis=0), self._slack(state, successors.members, update=True)).sets
             allowed = sets[..., :-1, :]
-            chosen = jnp.argmax(jnp.where(allowed, choice, -jnp.inf), axis=-1)
+            chosen = jnp.argmax(jnp.where(allowed, successors.choice, -jnp.inf), axis=-1)
             best = jnp.arange(sets.shape[-1]) == chosen[..., None]
-            ahead = jnp.sum(jnp.where(best, value, 0.0), axis=-1)
-            return ahead, {"num_admissible": sets[..., 1:, :].sum(axis=-1).astype(jnp.float32).mean(axis=(0, 1))}
+            value = self._possible(state, jnp.sum(jnp.where(best, successors.value, 0.0), axis=-1))
+            return value, {"num_admissible": sets[..., 1:, :].sum(axis=-1).astype(jnp.float32).mean(axis=(0, 1))}
 
         draw = replay.draw if state.novelty is None else functools.partial(novelty.draw, state.novelty)
         agent, metrics = dqn.learn(self, state.agent, rollout, key, lexmax, draw=draw)
@@ -247,7 +246,7 @@ class LDQN(eqx.Module):
         return self.epsilon(state.agent.replay.added + 1)
 
     def _probabilities(self, state: State, obs: Array, num_served: Any, epsilon: Any) -> Float[Array, " A"]:
-        members = self._members(state, obs)
+        members = dqn.members_values(state.agent, obs)
         q = members.mean(axis=0)
         walk = lex.levels(q, self._slack(state, members))
         # With evidence, the last objective that is served gives nothing away.
@@ -256,17 +255,12 @@ class LDQN(eqx.Module):
         prefixes = walk.sets[:-1] if self.explore_prefixes else walk.sets[:1]
         return (1.0 - epsilon) * lex.uniform(chosen) + epsilon * lex.uniform(prefixes).mean(axis=0)
 
-    def _members(self, state: State, obs: Array) -> Float[Array, "K *batch M A"]:
-        """What each member says."""
-        return self._possible(state, dqn.members_values(state.agent, obs))
-
-    def _possible(self, state: State, values: Float[Array, "*batch M A"]) -> Float[Array, "*batch M A"]:
-        """Values within what rewards as those so far can sum up to."""
+    def _possible(self, state: State, values: Float[Array, "*batch M"]) -> Float[Array, "*batch M"]:
+        """Values of successors within what rewards as those so far can sum up to."""
         m = state.error.shape[0]
         if self.evidence is None or m == 1:
             return values
-        ahead = 1 - ac.per_objective(self.gamma, m)
-        lowest, highest = jnp.where(state.rewards == 0, 0.0, state.rewards / ahead)[..., None]
+        lowest, highest = jnp.where(state.rewards == 0, 0.0, state.rewards / (1 - ac.per_objective(self.gamma, m)))
         return jnp.clip(values, lowest, highest)
 
     def _slack(self, state: State, members: Float[Array, "K *batch M A"], *, update: bool = False) -> lex.Slack:
@@ -283,7 +277,7 @@ class LDQN(eqx.Module):
 
     def _measure(self, state: State, rollout: Transition) -> State:
         """How far the members disagree where the agent goes, and what the policies return."""
-        now = _disagreement(self._members(state, rollout.obs)).mean(axis=(0, 1, 3))
+        now = _disagreement(dqn.members_values(state.agent, rollout.obs)).mean(axis=(0, 1, 3))
         share = jnp.maximum(1 / WINDOW, 1 / (1.0 + state.agent.num_updates // self.gradient_steps))
         gamma, learning = ac.per_objective(self.gamma, len(now)), state.agent.num_updates > 0
         state = state._replace(
