@@ -105,6 +105,7 @@ WITHOUT: dict[str, Mapping[str, Mapping[str, Any] | Patch]] = {
         "evidence": {"evidence": Evidence(0.0, 0.0)},
         "guard": {"guard": None},
         "prefixes": {"explore_prefixes": False},
+        "novelty": {"explore_novelty": False},
         "members": {"num_members": 1},
         "scaling": {"return_scale": 1.0},
         "decay": {"learning_rate": 1e-3},

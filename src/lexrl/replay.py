@@ -48,9 +48,14 @@ def add(replay: Replay, rollout: Transition) -> Replay:
 
 def draw(replay: Replay, key: Array, size: int) -> Transition:
     """`size` transitions, drawn uniformly from the buffer, with replacement."""
-    full = jnp.minimum(replay.added, replay.rows.discount.shape[0])
-    at = (jax.random.bits(key, (size,), jnp.uint32) % full.astype(jnp.uint32)).astype(jnp.int32)
+    at = places(replay, key, (size,))
     return jax.tree.map(lambda kept: kept[at], replay.rows)
+
+
+def places(replay: Replay, key: Array, shape: tuple[int, ...]) -> Array:
+    """Uniformly drawn rows."""
+    full = jnp.minimum(replay.added, replay.rows.discount.shape[0])
+    return (jax.random.bits(key, shape, jnp.uint32) % full.astype(jnp.uint32)).astype(jnp.int32)
 
 
 def emptied(state: Any) -> Any:

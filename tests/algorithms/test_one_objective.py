@@ -199,7 +199,7 @@ TABLE_DQN = {
     "double_q": False,
     "return_scale": 1.0,
 }
-PLAIN_LDQN = {"evidence": None, "explore_prefixes": False}
+PLAIN_LDQN = {"evidence": None, "explore_prefixes": False, "explore_novelty": False}
 
 
 class TestAnObjectiveTwice:

@@ -419,6 +419,7 @@ SIZES = {
     "double_q": False,
     "num_members": 3,
     "explore_prefixes": False,
+    "explore_novelty": False,
     "mixture": False,
     "optimizer": "sgd",
     "surrogate": "kl_penalty",

@@ -132,6 +132,7 @@ TABLE = {
     "double_q": False,
     "evidence": None,
     "explore_prefixes": False,
+    "explore_novelty": False,
     "target_update_interval": 80,
     "buffer_size": 65_536,
     "optimizer": "sgd",

@@ -49,6 +49,8 @@ Q_NETWORK = {
 LEX_Q_NETWORK = {name: f"agent.{place}" for name, place in Q_NETWORK.items()} | {
     "disagreement": "error",
     "measured": "measured",
+    "novelty": "novelty",
+    "rewards": "rewards",
     "num_episodes": "num_episodes",
     "num_served": "num_served",
 }
@@ -308,7 +310,13 @@ def _q_networks() -> Iterator[tuple[str, Case]]:
         double_q=True, tolerance=0.1, update_tolerance=0.02, gamma=(0.8, 0.9, 0.95), return_scale=(1.0, 2.0, 3.0)
     )
     yield "LDQN, double, M=3", Case(changed, LEX_Q_NETWORK, 3, loops=COMPILED)
-    textbook: dict[str, Any] = {"evidence": None, "explore_prefixes": False, "num_members": 1, "double_q": False}
+    textbook: dict[str, Any] = {
+        "evidence": None,
+        "explore_prefixes": False,
+        "explore_novelty": False,
+        "num_members": 1,
+        "double_q": False,
+    }
     plain = q_network(target_update_interval=0, **textbook)
     yield (
         "LDQN, no target network",

@@ -155,6 +155,7 @@ def learner(name, tolerance, kind=None, **changes):
             "double_q": False,
             "evidence": None,
             "explore_prefixes": False,
+            "explore_novelty": False,
             "return_scale": 5.0,
             "buffer_size": 6_400,
             "learning_starts": 320,

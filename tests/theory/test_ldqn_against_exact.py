@@ -65,6 +65,7 @@ def learned(m):
             double_q=False,
             evidence=None,
             explore_prefixes=False,
+            explore_novelty=False,
             buffer_size=51_200,
             hidden_sizes=(),
             use_bias=False,

@@ -125,6 +125,8 @@ class DQN(eqx.Module):
         return learn(self, state, rollout, key, best)
 
 
+Draw = Callable[[Replay, Array, int], Transition]
+"""So many transitions from the buffer."""
 Bootstrap = Callable[["Successors"], tuple[Float[Array, "K B M"], Metrics]]
 """Values of the successors and metrics."""
 
@@ -204,17 +206,18 @@ def learn(
     key: Array,
     bootstrap: Bootstrap,
     reward_of: Callable[[Array], Array] = lambda reward: reward,
+    draw: Draw = replay.draw,
 ) -> tuple[State, Metrics]:
     """Add the rollout to the buffer, then take a few gradient steps, each on batches from it.
 
     `settings` is the algorithm itself, `DQN` or `LDQN`. `reward_of` turns the stored rewards into those that are
-    learned from: ApproPO's change with its direction.
+    learned from: ApproPO's change with its direction. `draw` takes batches from the buffer.
     """
     kept = replay.add(state.replay, rollout)
     agent = state._replace(replay=(), scale=scaling.begin(state.scale, reward_of(rollout.reward)))
 
     def step(carry: State, key: Array) -> tuple[State, Metrics]:
-        batch = replay.draw(kept, key, settings.num_members * settings.batch_size)
+        batch = draw(kept, key, settings.num_members * settings.batch_size)
         batch = compute_once(batch, carry.num_updates >= 0)
         batch = batch._replace(reward=reward_of(batch.reward))
         return _step(settings, carry, batch, bootstrap)

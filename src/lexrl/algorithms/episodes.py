@@ -1,12 +1,5 @@
 """Which policy plays the next episode, for tabular algorithms: most explore; some look for novelty; and some are played
 without exploration, by the full policy and by those of its prefixes in turn, whose returns the guard compares.
-
-Novelty is a table of its own, for a reward that only counts: the more often an action was tried, the less it pays,
-
-    U(s, a) <- U(s, a) + n^-0.7 (n^-0.5 + 0.95 max_b U(s', b) - U(s, a)),        n = n(s, a)
-
-with the first state of the episode in place of s' where it ends, so that an early end is no loss. It starts at the
-most that can be had, 1 / (1 - 0.95), so that what was never tried is the most attractive.
 """
 
 from typing import Any, NamedTuple
@@ -17,15 +10,12 @@ from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from lexrl import guard, lex
+from lexrl.algorithms import novelty
 from lexrl.algorithms.exploration import Prefixes
-from lexrl.backend import compute_once
 from lexrl.types import Discrete, Spec, Transition
 
 EXPLORES, NOVELTY = 0, -1
 """Who plays, besides the policies of the first 1, 2, .. M objectives."""
-
-_GAMMA = 0.95
-"""Discount of novelty."""
 
 EVALUATED = 0.1
 """Share of episodes that are played without exploration, for the guard."""
@@ -66,7 +56,7 @@ def init(algorithm: Any, spec: Spec) -> Episode | None:
         weight=jnp.ones(m),
         begins=jnp.bool_(True),
         guard=None if checks is None else checks.init(m),
-        novelty=jnp.full((spec.observation_space.n, spec.action_space.n), 1 / (1 - _GAMMA)) if curious else None,
+        novelty=novelty.initial_values(spec.observation_space.n, spec.action_space.n) if curious else None,
     )
 
 
@@ -77,8 +67,7 @@ def probabilities(
     chosen = jnp.where(episode.plays > 0, lex.uniform(served[episode.plays - 1]), explores)
     if episode.novelty is None:
         return chosen
-    curious = lex.uniform(episode.novelty[obs] == episode.novelty[obs].max())
-    return jnp.where(episode.plays == NOVELTY, curious, chosen)
+    return jnp.where(episode.plays == NOVELTY, novelty.most_novel(episode.novelty[obs]), chosen)
 
 
 def follow(
@@ -90,9 +79,10 @@ def follow(
     reward, last = transition.reward, transition.last
     returns = episode.returns + jnp.stack([episode.weight * reward, reward])
     checked, plays, turn = episode.guard, jnp.int32(EXPLORES), episode.turn
-    novelty = episode.novelty
-    if novelty is not None:
-        novelty = _learn_novelty(novelty, transition, jnp.where(last, first, transition.next_obs), visits, time)
+    novel = episode.novelty
+    if novel is not None:
+        ahead = jnp.where(last, first, transition.next_obs)
+        novel = novelty.learn(novel, (transition.obs, transition.action), ahead, visits)
         curious = draws[0] < algorithm.exploration.novelty * algorithm.exploration.epsilon(time)
         plays = jnp.where(curious, NOVELTY, plays)
     if checked is not None:
@@ -113,15 +103,5 @@ def follow(
         weight=jnp.where(last, 1.0, episode.weight * jnp.asarray(algorithm.gamma)),
         begins=last,
         guard=checked,
-        novelty=novelty,
+        novelty=novel,
     )
-
-
-def _learn_novelty(
-    table: Float[Array, "S A"], transition: Transition, ahead: Array, visits: Array, time: Array
-) -> Float[Array, "S A"]:
-    n = jnp.maximum(visits, 1).astype(jnp.float32)
-    value = compute_once(table[ahead].max(), time > 0)
-    target = n**-0.5 + _GAMMA * value
-    here = transition.obs, transition.action
-    return table.at[here].add(n**-0.7 * (target - table[here]))

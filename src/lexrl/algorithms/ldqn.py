@@ -7,11 +7,13 @@ objective i gives away at a state, for the next ones to choose from, is the user
 tell apart (`Evidence`), times a scale that a `Guard` lowers where small losses add up over an episode.
 
 Half of the environments explore: with probability epsilon they draw one of `D_0 .. D_{M-1}` and then any action in it,
-so that every objective gets to know the choices that are left to it. The others measure, without exploration, what the
-guard compares: the full policy, and the policies of the first i objectives alone. With one objective there is nothing
-to guard, all environments explore, and this is DQN, bit for bit.
+so that every objective gets to know the choices that are left to it. Where observations are numbers, half of these look
+for novelty instead (`novelty`). The others measure, without exploration, what the guard compares: the full policy, and
+the policies of the first i objectives alone. With one objective nothing is guarded, all environments explore, and
+this is DQN, bit for bit.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -19,11 +21,12 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float, Int
 
-from lexrl import distributions, lex
+from lexrl import distributions, lex, replay
 from lexrl.algorithms import actor_critic as ac
-from lexrl.algorithms import candidates, dqn, measuring, validation
+from lexrl.algorithms import candidates, dqn, measuring, novelty, validation
 from lexrl.algorithms.dqn import Successors
 from lexrl.algorithms.measuring import Measured
+from lexrl.algorithms.novelty import Novelty
 from lexrl.guard import Guard, as_guard
 from lexrl.networks import Builder, as_builder
 from lexrl.optimizers import Optimizer, as_optimizer
@@ -41,7 +44,7 @@ from lexrl.tolerance import (
     as_tolerance,
     slack,
 )
-from lexrl.types import Metrics, Spec, Transition
+from lexrl.types import Discrete, Metrics, Spec, Transition
 from lexrl.units import counts
 
 SHORT_EPISODE = 10.0
@@ -59,6 +62,10 @@ class State(NamedTuple):
     num_episodes: Int[Array, ""]
     measured: Measured | None
     """None without a guard."""
+    novelty: Novelty | None
+    """None where no environment looks for it."""
+    rewards: Float[Array, "2 M"]
+    """The smallest and the largest so far, and 0, which is what follows the end of a task."""
     num_served: Int[Array, ""]
 
 
@@ -97,6 +104,9 @@ class LDQN(eqx.Module):
     """Probability of an exploring action in the environments that explore, by the number of environment steps."""
     explore_prefixes: bool = eqx.field(static=True, default=True)
     """Explore among the actions that the first objectives admit, for each number of them; else among all actions."""
+    explore_novelty: bool = eqx.field(static=True, default=True)
+    """Where observations are numbers, let half of the environments that explore go where little was tried, and learn
+    more often from what is seldom."""
     tolerance: Tolerances = eqx.field(converter=as_tolerance, default=Absolute(0.0), metadata=counts("gradient steps"))
     """What an objective may lose for the next one: 0.01, 5%, '0.01 + 5%'; one, or one each."""
     update_tolerance: Tolerances | None = eqx.field(
@@ -146,6 +156,8 @@ class LDQN(eqx.Module):
             error=jnp.zeros(m),
             num_episodes=jnp.int32(0),
             measured=measuring.init(self.guard, n, m) if self.guard is not None and n else None,
+            novelty=self._init_novelty(spec),
+            rewards=jnp.zeros((2, m)),
             num_served=jnp.int32(m),
         )
 
@@ -153,12 +165,17 @@ class LDQN(eqx.Module):
         return distributions.draw(self.probabilities(state, obs, greedy=greedy), key)
 
     def act_in(self, state: State, env: Array, obs: Array, key: Array) -> Array:
-        """In some environments the policy, or that of the first objectives, without exploration; else exploring."""
+        """In some environments the policy, or that of the first objectives, without exploration; else exploring, or
+        looking for novelty."""
         m = state.error.shape[0]
         measures = env < self._num_measuring(m)
         epsilon = jnp.where(measures, 0.0, self._epsilon(state))
         served = jnp.where(measures, measuring.num_served(env, m), m)
-        return distributions.draw(self._probabilities(state, obs, served, epsilon), key)
+        drawn = self._probabilities(state, obs, served, epsilon)
+        if state.novelty is not None:
+            curious = env >= self.num_envs - self._num_curious(m)
+            drawn = jnp.where(curious, novelty.most_novel(state.novelty.values[obs]), drawn)
+        return distributions.draw(drawn, key)
 
     def probabilities(self, state: State, obs: Array, *, greedy: bool = False) -> Float[Array, " A"]:
         """Exploring within the sets of a random prefix with probability epsilon; greedy: the last objective's best."""
@@ -192,22 +209,38 @@ class LDQN(eqx.Module):
     def update(self, state: State, rollout: Transition, key: Array) -> tuple[State, Metrics]:
         m = state.error.shape[0]
         if self.evidence is not None and m > 1:
-            state = self._measure(state, rollout)
+            state = self._measure(_see(state, rollout.reward), rollout)
+        if state.novelty is not None:
+            state = state._replace(novelty=novelty.follow(state.novelty, rollout))
 
         def lexmax(successors: Successors) -> tuple[Float[Array, "K B M"], Metrics]:
             sets = lex.levels(successors.members.mean(axis=0), self._slack(state, successors.members, update=True)).sets
             allowed = sets[..., :-1, :]
             chosen = jnp.argmax(jnp.where(allowed, successors.choice, -jnp.inf), axis=-1)
             best = jnp.arange(sets.shape[-1]) == chosen[..., None]
-            value = jnp.sum(jnp.where(best, successors.value, 0.0), axis=-1)
+            value = self._possible(state, jnp.sum(jnp.where(best, successors.value, 0.0), axis=-1))
             return value, {"num_admissible": sets[..., 1:, :].sum(axis=-1).astype(jnp.float32).mean(axis=(0, 1))}
 
-        agent, metrics = dqn.learn(self, state.agent, rollout, key, lexmax)
+        draw = replay.draw if state.novelty is None else functools.partial(novelty.draw, state.novelty)
+        agent, metrics = dqn.learn(self, state.agent, rollout, key, lexmax, draw=draw)
         return state._replace(agent=agent), metrics | {"guard_scale": _scale(state)}
 
     def _num_measuring(self, num_objectives: int) -> int:
         guarded = self.guard is not None and self.evidence is not None
         return measuring.num_measuring(self.num_envs, num_objectives) if guarded else 0
+
+    def _init_novelty(self, spec: Spec) -> Novelty | None:
+        seen, actions = spec.observation_space, spec.action_space
+        if not self._num_curious(len(spec.objectives)) or not isinstance(seen, Discrete):
+            return None
+        assert isinstance(actions, Discrete)
+        return novelty.init(seen.n, actions.n, self.num_envs)
+
+    def _num_curious(self, num_objectives: int) -> int:
+        """The last environments; with one objective none, as in DQN."""
+        if num_objectives == 1 or not self.explore_novelty:
+            return 0
+        return (self.num_envs - self._num_measuring(num_objectives)) // 2
 
     def _epsilon(self, state: State) -> Any:
         return self.epsilon(state.agent.replay.added + 1)
@@ -221,6 +254,14 @@ class LDQN(eqx.Module):
         chosen = jnp.any(greedy & (jnp.arange(1, len(greedy) + 1) == num_served)[:, None], axis=0)
         prefixes = walk.sets[:-1] if self.explore_prefixes else walk.sets[:1]
         return (1.0 - epsilon) * lex.uniform(chosen) + epsilon * lex.uniform(prefixes).mean(axis=0)
+
+    def _possible(self, state: State, values: Float[Array, "*batch M"]) -> Float[Array, "*batch M"]:
+        """Values of successors within what rewards as those so far can sum up to."""
+        m = state.error.shape[0]
+        if self.evidence is None or m == 1:
+            return values
+        lowest, highest = jnp.where(state.rewards == 0, 0.0, state.rewards / (1 - ac.per_objective(self.gamma, m)))
+        return jnp.clip(values, lowest, highest)
 
     def _slack(self, state: State, members: Float[Array, "K *batch M A"], *, update: bool = False) -> lex.Slack:
         """What each objective gives away, where the members disagree as they do here."""
@@ -246,6 +287,12 @@ class LDQN(eqx.Module):
             return state
         followed = measuring.follow(self.guard, state.measured, rollout, gamma, self.tolerance, valid=learning)
         return state._replace(measured=followed)
+
+
+def _see(state: State, reward: Float[Array, "T N M"]) -> State:
+    lowest, highest = state.rewards
+    seen = [jnp.minimum(lowest, reward.min(axis=(0, 1))), jnp.maximum(highest, reward.max(axis=(0, 1)))]
+    return state._replace(rewards=jnp.stack(seen))
 
 
 def _scale(state: State) -> Float[Array, " M"]:

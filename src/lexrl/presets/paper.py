@@ -13,7 +13,7 @@ from lexrl.presets import REWARD, SAFE, Preset, Presets, make
 from lexrl.tolerance import Relative
 
 TIMESTEPS = 100_000
-PLAIN: dict[str, Any] = {"evidence": None, "guard": None, "explore_prefixes": False}
+PLAIN: dict[str, Any] = {"evidence": None, "guard": None, "explore_prefixes": False, "explore_novelty": False}
 """LDQN as the paper describes it, without what the defaults add."""
 
 
