@@ -5,6 +5,7 @@ ends at its first collision: a limit of 1 on the collisions of an episode cannot
 slack, `SLACK`, and the constrained algorithms have the same number of collisions as a limit.
 """
 
+import dataclasses
 from typing import Any
 
 from lexrl.networks import Networks
@@ -19,22 +20,21 @@ ORDER, REWARD = "min collision > max arrived", "max arrived"
 SLACK = "min collision ±0.05 > max arrived"
 CONSTRAINTS = Constraints("collision <= 1", "arrived in 0.9..1, collision in 0..1", "collision <= 1 with 0.95")
 TIGHT = Constraints("collision <= 0.05", "arrived in 0.5..1, collision in 0..0.05", "collision <= 0 with 0.95")
-TIMESTEPS, REPLAYED_TIMESTEPS = 1_500_000, 500_000
+TIMESTEPS, REPLAYED_TIMESTEPS = 1_200_000, 500_000
 
 ENCODER = SetEncoder(width=32, embed_sizes=(32,), hidden_sizes=(32,))
 ON_POLICY: dict[str, Any] = {
-    "num_envs": 128,
-    "num_steps": 16,
-    "networks": Networks(actor=ENCODER, critic=ENCODER),
+    "num_envs": 64,
+    "num_steps": 32,
+    "networks": Networks(actor=dataclasses.replace(ENCODER, output_scale=0.01), critic=ENCODER),
     "gamma": 0.95,
     "gae_lambda": 0.95,
 }
 PROXIMAL = ON_POLICY | {"num_epochs": 3, "num_minibatches": 8}
-# To stop is soon learned. Nothing of that stage's entropy may be left in what is to be kept: it would collide.
+# To stop is soon learned. Little of that stage's entropy may be left in what is to be kept: it would collide.
 STAGED: dict[str, Any] = {
     "gamma": (1.0, 0.95),
-    "mixture": False,
-    "stages": Stages(last_length=8.0, initial_ent_coef=0.01, final_ent_coef=0.0, slack_ent_coef=0.2),
+    "stages": Stages(last_length=8.0, initial_ent_coef=0.005, final_ent_coef=0.0, slack_ent_coef=0.2),
 }
 FALLING: dict[str, Any] = {
     "learning_rate": Linear(3e-3, 1e-4),
