@@ -70,3 +70,20 @@ def test_compiled_classics_begin_as_gymnasiums(name, monkeypatch):
     assert env.spec.max_episode_steps == theirs.spec.max_episode_steps
     np.testing.assert_allclose(ours.mean(axis=0), first.mean(axis=0), atol=0.15 * np.abs(first).max())
     np.testing.assert_allclose(np.abs(ours).max(axis=0), np.abs(first).max(axis=0), rtol=0.05, atol=1e-6)
+
+
+def test_rates_have_wilsons_interval_and_seeds_a_target(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    policies = importlib.import_module("intersection_policies")
+    none, some = policies.rate(np.zeros(300)), policies.rate(np.arange(100) < 5)
+    np.testing.assert_allclose(none, (0.0, 0.0, 0.0126), atol=1e-4)
+    np.testing.assert_allclose(some, (0.05, 0.0215, 0.1118), atol=1e-4)
+
+    def within(collisions, arrivals, episodes=2000):
+        rates = [policies.rate(np.arange(episodes) < number) for number in (collisions, arrivals)]
+        return policies.Row("a policy", 0, *rates, 10.0).within_target
+
+    assert within(98, 1000)
+    assert not within(101, 1000)
+    assert not within(90, 999)
+    assert not within(5, 50, episodes=100)  # its interval is too wide

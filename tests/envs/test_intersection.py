@@ -80,6 +80,23 @@ def test_the_trace_notices_other_dynamics():
     assert np.abs(seen - kept["observations"]).max() > 0.1
 
 
+def test_running_out_of_time_may_end_the_task():
+    """The episode is the same, and only its last step differs."""
+    kinds = [lexrl.Intersection(max_episode_steps=5, timeout_terminates=ends) for ends in (False, True)]
+    steps = []
+    for env in kinds:
+        state, _ = env.begin(0)
+        for _ in range(5):
+            steps.append(env.step(state, 0))
+            state = steps[-1].state
+    truncated, terminated = steps[:5], steps[5:]
+    assert [float(step.discount) for step in truncated] == [1.0] * 5
+    assert [float(step.discount) for step in terminated] == [1.0] * 4 + [0.0]
+    for one, other in zip(truncated, terminated, strict=True):
+        np.testing.assert_array_equal(one.obs, other.obs)
+        np.testing.assert_array_equal(one.signals, other.signals)
+
+
 def test_lanes_meet():
     """Every lane of a route begins where the one before it ends."""
 

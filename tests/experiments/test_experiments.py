@@ -11,6 +11,7 @@ import pytest
 
 import lexrl
 from lexrl import catalog, cli, presets, store
+from lexrl.algorithms.single_objective import SingleObjective
 from lexrl.catalog import ENVS
 from lexrl.experiments import (
     find,
@@ -148,6 +149,18 @@ def finished(job, final, **summary):
 def around(cost, reward, seeds=10):
     rng = np.random.default_rng(0)
     return np.stack([cost + 0.01 * rng.random(seeds), reward + rng.random(seeds)], axis=1)
+
+
+def test_tuned_presets_keep_the_slack_of_their_order():
+    """An algorithm with one objective records the other one, too."""
+    jobs = {job.tags["algorithm"]: job for job in safety.runs("laptop") if job.name.startswith("intersection/tuned/")}
+    assert {"lppo", "dqn", "slower"} < jobs.keys()
+    assert (jobs["lppo"].order, jobs["dqn"].order) == (
+        "min collision ±0.05 > max arrived",
+        safety.ENVS["intersection"].order,
+    )
+    assert isinstance(jobs["dqn"].algorithm, SingleObjective)
+    assert isinstance(jobs["lppo"].algorithm, lexrl.LPPO)
 
 
 class TestClaims:

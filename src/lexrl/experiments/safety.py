@@ -106,15 +106,15 @@ def job(
     max_episodes: int = 100,
     verify_episodes: int = VERIFY_EPISODES,
 ) -> Job:
-    """An algorithm on an environment with a preset (`kind`)."""
+    """An algorithm on an environment with a preset (`kind`), whose order may have a slack."""
     found, row = preset(algorithm, env, kind), ENVS[env]
-    chosen = found.algorithm if found.order == row.order else SingleObjective(found.algorithm, row.reward)
+    alone = len(parse(found.order).objectives) == 1
     return Job(
         name=f"{env}/{kind}/{algorithm}",
         label=ALGORITHMS.get(algorithm, algorithm),
-        algorithm=chosen,
+        algorithm=SingleObjective(found.algorithm, row.reward) if alone else found.algorithm,
         env=env,
-        order=row.order,
+        order=row.order if alone else found.order,
         seeds=seeds,
         total_timesteps=min(max_timesteps, found.total_timesteps),
         env_settings={**found.env_kwargs, **row.settings},

@@ -18,7 +18,7 @@ import numpy as np
 
 from lexrl.envs.gym import seeds_of
 from lexrl.envs.intersection import picture
-from lexrl.envs.intersection.state import NUM_FEATURES, NUM_ROWS, State, empty_state
+from lexrl.envs.intersection.state import NUM_FEATURES, NUM_ROWS, SUBSTEPS, State, empty_state
 from lexrl.errors import InputError, require_whole
 from lexrl.types import BatchedStep, Box, Discrete, EnvSpec, Keys, Step
 
@@ -42,6 +42,9 @@ class Intersection:
     collisions."""
     max_episode_steps: int = 13
     """Length of an episode, in seconds."""
+    timeout_terminates: bool = False
+    """Running out of time ends the task: who has not arrived by then has failed. Otherwise it truncates the episode,
+    and algorithms bootstrap there."""
 
     def __post_init__(self):
         require_whole(max_episode_steps=self.max_episode_steps)
@@ -49,8 +52,9 @@ class Intersection:
         probability = self.spawn_probability
         if not isinstance(probability, numbers.Real) or not 0 <= probability <= 1:
             raise InputError(f"spawn_probability is {probability!r}; it must be a number from 0 to 1.")
-        if not isinstance(self.connected_lanes, bool):
-            raise InputError(f"connected_lanes is {self.connected_lanes!r}; it must be True or False.")
+        for name in ("connected_lanes", "timeout_terminates"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
         _batch()  # complains if the compiler is missing
 
     @property
@@ -97,7 +101,12 @@ class Intersection:
         """Reset some intersections, and step the others whose action is not negative; see `batch.advance`."""
         places = np.linspace(0.0, 80.0, self.initial_vehicle_count)[: self.initial_vehicle_count - 1]
         settings = (places, float(self.spawn_probability), bool(self.connected_lanes))
-        return _batch().advance(state, resets, seeds, actions, settings)
+        dynamics = _batch()
+        obs, signals, discount = dynamics.advance(state, resets, seeds, actions, settings)
+        if self.timeout_terminates:
+            end = dynamics.traffic.WARM_UP + dynamics.episode.motion.FREQUENCY * self.max_episode_steps
+            discount[state.counters[:, SUBSTEPS] >= end] = 0.0
+        return obs, signals, discount
 
 
 @dataclasses.dataclass
