@@ -17,14 +17,18 @@ demo: $(VENV)/.base  ## install, solve GridNav exactly, train LPPO and LDQN on C
 	$(BIN)/lexrl video demo/ldqn
 	$(BIN)/lexrl report demo
 
-# A test file stays on one worker, because its tests share compiled programs; tests/conftest.py puts the long files first.
-# Compiled programs are kept in the user's cache, so that a fresh clone finds those of the last one.
+# A test file stays on one worker, because its tests share compiled programs; tests/conftest.py puts the long files first,
+# and says what the two parts are. Compiled programs are kept in the user's cache, so that a fresh clone finds those of
+# the last one.
+PYTEST := $(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile --no-loadscope-reorder
+
 test: $(VENV)/.test  ## everything the project checks
 	$(BIN)/ruff format --check src tests benchmarks examples docs
 	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not slow" --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(PYTEST) --quick-compile
+	$(PYTEST) --as-shipped
 
 test-slow: $(VENV)/.test  ## the long versions of the theory tests
 	$(BIN)/python -m pytest -m slow

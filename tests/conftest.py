@@ -1,23 +1,71 @@
-"""Cores as devices and a cache of compiled programs, before any test uses JAX; long test files first."""
+"""Cores as devices and a cache of compiled programs, before any test uses JAX; long test files first.
+
+Most of the time goes into compiling, and most tests run what they compile for an instant. `make test` therefore has two
+parts: with `--as-shipped`, the files below, which are compiled as for users, because what they assert is about the last
+bit, or because they train for long; and with `--quick-compile`, all others, compiled without optimization. Without
+either, everything is compiled as for users.
+"""
 
 import gc
+import os
 import pathlib
 import signal
 
 import jax
 import pytest
 
-LONG_FIRST = ("golden", "loops", "probes", "theory", "contract", "algorithms", "experiments", "runs", "cli")
-"""Folders whose files take minutes, because they compile: the workers then finish at about the same time."""
+TESTS = pathlib.Path(__file__).parent
+LONG_FIRST = [
+    TESTS / name
+    for name in (
+        "golden", "algorithms/test_one_objective.py", "experiments/test_smoke.py", "runs/test_corruptions.py",
+        "loops", "probes", "theory", "contract", "algorithms", "experiments", "runs", "cli",
+    )
+]  # fmt: skip
+"""Files and folders that take minutes: the workers then finish at about the same time."""
 
 MAX_MAPPINGS = 20_000
 """Of memory, by one worker: every compiled program has some, and Linux allows a process 65,530."""
 
+AS_SHIPPED = [
+    TESTS / name
+    for name in (
+        "golden",
+        "loops",
+        "probes",
+        "theory",
+        "algorithms/test_one_objective.py",
+        "algorithms/test_single_objective.py",
+        "test_backend.py",
+    )
+]
+QUICK = (
+    "--xla_backend_optimization_level=0 --xla_backend_extra_options="
+    "xla_cpu_small_while_loop_byte_threshold=1000000000000000,xla_cpu_disable_new_fusion_emitters=true"
+)
+"""Flags of XLA. The fusion emitters take as long as optimizing; the option before is what `lexrl.configure` sets."""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--as-shipped", action="store_true", help="only the files that need all optimizations")
+    parser.addoption("--quick-compile", action="store_true", help="the other files, compiled without optimization")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Files of the other part of `make test`."""
+    if collection_path.suffix != ".py":
+        return None
+    as_shipped = any(collection_path.is_relative_to(each) for each in AS_SHIPPED)
+    return config.getoption("quick_compile" if as_shipped else "as_shipped") or None
+
 
 @pytest.hookimpl(trylast=True)  # jaxtyping must have installed its import hook
-def pytest_configure():
+def pytest_configure(config):
     from lexrl.backend import configure
 
+    assert all(each.exists() for each in (*LONG_FIRST, *AS_SHIPPED))
+    if config.getoption("quick_compile"):
+        os.environ["XLA_FLAGS"] = QUICK
     configure()
     # A shell has its background jobs, and all that they start, ignore Ctrl-C; tests press it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,13 +77,16 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(items):
-    """Folders in the order above, then the rest; files, and the tests in them, stay as they are."""
+    """In the order above, then the rest; the tests of a file stay as they are."""
 
     def rank(item):
-        folder = pathlib.Path(item.path).parent.name
-        return LONG_FIRST.index(folder) if folder in LONG_FIRST else len(LONG_FIRST)
+        places = [i for i, each in enumerate(LONG_FIRST) if item.path.is_relative_to(each)]
+        return min(places, default=len(LONG_FIRST))
 
     items.sort(key=rank)
+    # What is there now stays: the garbage collector need not look at it again and again.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(scope="module", autouse=True)

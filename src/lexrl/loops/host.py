@@ -15,12 +15,13 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lexrl.envs import batched, checker
 from lexrl.envs.per_seed import PerSeed
 from lexrl.loops import chunks
-from lexrl.loops.chunks import Chunk, EpisodeSums, Tally, TrainState, check_length, chunk_ends, summarize
+from lexrl.loops.chunks import Chunk, EpisodeSums, Fault, Tally, TrainState, check_length, chunk_ends, summarize
 from lexrl.loops.host_member import HostMember, unstack, unstack_members
 from lexrl.loops.keys import Purpose
 from lexrl.loops.population import Population
@@ -117,11 +118,19 @@ def _chunk(
         if int(state.fault.step) >= 0:
             break
     step = state.iteration * member.algorithm.num_steps * member.algorithm.num_envs
-    state = state._replace(env_state=envs.save(), fault=chunks.fault_of_state(state.fault, state.agent, step))
+    state = state._replace(env_state=envs.save(), fault=_fault_of_state(state.fault, state.agent, step))
     if int(state.fault.step) >= 0:
         state = before._replace(fault=state.fault, iteration=state.iteration)
     assert tally is not None
     return state, tally
+
+
+def _fault_of_state(fault: Fault, agent: Any, step: np.int32) -> Fault:
+    """As `chunks.fault_of_state`; in NumPy, where it need not be compiled for every shape."""
+    floats = [leaf for leaf in jax.tree.leaves(agent) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    if int(fault.step) >= 0 or all(np.isfinite(np.asarray(leaf)).all() for leaf in floats):
+        return fault
+    return Fault(step, np.int32(-1), np.bool_(False))
 
 
 def _empty_tally(member: HostMember, spec: EnvSpec, state: TrainState) -> Tally:
