@@ -113,7 +113,7 @@ def _is_space(space: Any) -> bool:
 
 def _is_whole(given: Any) -> bool:
     """A number of something, from 1 on."""
-    return isinstance(given, int | np.integer) and not isinstance(given, bool) and given >= 1
+    return isinstance(given, int | np.integer) and not isinstance(given, bool) and bool(given >= 1)
 
 
 def _check_fields(env: eqx.Module) -> None:

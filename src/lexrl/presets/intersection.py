@@ -31,7 +31,7 @@ ON_POLICY: dict[str, Any] = {
     "gamma": 0.95,
     "gae_lambda": 0.95,
 }
-PROXIMAL = ON_POLICY | {"num_epochs": 3, "num_minibatches": 8}
+PROXIMAL: dict[str, Any] = ON_POLICY | {"num_epochs": 3, "num_minibatches": 8}
 # To stop is soon learned. Little of that stage's entropy may be left in what is to be kept: it would collide.
 STAGED: dict[str, Any] = {
     "gamma": (1.0, 0.95),
@@ -42,7 +42,9 @@ FALLING: dict[str, Any] = {
     "critic_learning_rate": Linear(1e-3, 5e-5),
     "ent_coef": Linear(0.05, 0.0, OfRun(0.7)),
 }
-LIMITED = FALLING | {"constraints": TIGHT.limit}
+LIMITED: dict[str, Any] = FALLING | {"constraints": TIGHT.limit}
+FLAT: dict[str, Any] = ON_POLICY | FALLING | {"networks": Networks()}
+"""For VaR-AC, which observes more than rows."""
 REPLAYED: dict[str, Any] = {"network": ENCODER, "gamma": 0.95, "learning_rate": Linear(1e-3, 1e-5)}
 
 
@@ -61,11 +63,7 @@ def tuned() -> Presets:
         "dqn": lambda: of("dqn", REWARD, REPLAYED_TIMESTEPS, return_scale=1.0, **REPLAYED),
         "rcpo": lambda: of("rcpo", **ON_POLICY | LIMITED),
         "ppo-lagrangian": lambda: of("ppo-lagrangian", **PROXIMAL | LIMITED),
-        "var-ac": lambda: of(
-            "var-ac",
-            chance_constraints=TIGHT.chance_constraint,
-            **ON_POLICY | FALLING | {"networks": Networks()},  # it observes more than rows
-        ),
+        "var-ac": lambda: of("var-ac", chance_constraints=TIGHT.chance_constraint, **FLAT),
         "appropo": lambda: of(
             "appropo",
             total_timesteps=REPLAYED_TIMESTEPS,
