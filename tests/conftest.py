@@ -30,15 +30,14 @@ MAX_MAPPINGS = 20_000
 AS_SHIPPED = [
     TESTS / name
     for name in (
-        "golden",
-        "loops",
-        "probes",
-        "theory",
-        "algorithms/test_one_objective.py",
-        "algorithms/test_single_objective.py",
-        "test_backend.py",
+        "golden", "loops/test_constrained_loops.py", "loops/test_deep_loops.py", "loops/test_host_resume.py",
+        "loops/test_same_numbers.py", "algorithms/test_one_objective.py", "algorithms/test_single_objective.py",
+        "theory/test_constrained_against_exact.py", "theory/test_defaults_against_exact.py",
+        "theory/test_ldqn_against_exact.py", "theory/test_learned_bounds.py", "theory/test_policies_against_exact.py",
+        "theory/test_proposition_1.py", "theory/test_sets_by_evidence.py", "theory/test_theorems_1_2.py",
+        "theory/test_tuned_on_grid_nav.py", "test_backend.py",
     )
-]
+]  # fmt: skip
 QUICK = (
     "--xla_backend_optimization_level=0 --xla_backend_extra_options="
     "xla_cpu_small_while_loop_byte_threshold=1000000000000000,xla_cpu_disable_new_fusion_emitters=true"
