@@ -31,6 +31,16 @@ def test_what_is_timed_knows_the_length_of_its_run(monkeypatch):
     assert deep.ours(algorithm, lexrl.CartSafe(), deep.ORDER, 64)() > 0
 
 
+def test_mazes_have_a_way_to_the_goal(monkeypatch):
+    """The exact optimum takes as many moves as the map says, and meets no hazard."""
+    monkeypatch.syspath_prepend(FOLDER)
+    mazes = importlib.import_module("mazes")
+    for number in range(3):
+        hazards, away = mazes.draw_hazards(5, number)
+        solution = lexrl.solve(mazes.maze(hazards).momdp(1.0), mazes.ORDER)
+        np.testing.assert_allclose(solution.returns, [0, 1, -away])
+
+
 TASKS = {
     "Acrobot": ("Acrobot-v1", 500),
     "MountainCar": ("MountainCar-v0", 200),

@@ -94,7 +94,7 @@ def lock():
     for state, action in enumerate(right):
         transitions[state, action] = np.arange(LENGTH + 1) == state + 1
     rewards[1, LENGTH - 1, right[-1]] = 1.0
-    momdp = lexrl.MOMDP.from_arrays(transitions, rewards, 0.99, terminal=np.array([end]), signals=("cost", "goal"))
+    momdp = lexrl.MOMDP.from_arrays(transitions, rewards, 0.99, terminal=[end], signals=("cost", "goal"))
     return lexrl.FiniteEnv(momdp, max_episode_steps=50)
 
 
