@@ -24,6 +24,7 @@ from rich.table import Table
 
 import lexrl
 from intersection import make_reference, play
+from lexrl import Intersection
 from lexrl.algorithms.fixed_action import FixedAction
 from lexrl.algorithms.single_objective import SingleObjective
 from lexrl.presets import intersection, preset
@@ -194,7 +195,18 @@ def exported(policy: lexrl.Policy) -> lexrl.Policy:
 def compare(policy: lexrl.Policy, ours: Any, theirs: Any, episode: int) -> list[tuple[bool, bool]]:
     """How an episode ends here and in highway-env: a collision, an arrival. A mixture draws the same policy in both."""
     drawn = policy.begun(episode)
-    return [play(env, episode, lambda seed, t, obs: int(drawn.predict(obs)[0])).ends for env in (ours, theirs)]
+
+    def act(seed: int, t: int, obs: np.ndarray) -> int:
+        return int(drawn.predict(with_time(obs, t) if drawn.spec.observation_space.shape != obs.shape else obs)[0])
+
+    return [play(env, episode, act).ends for env in (ours, theirs)]
+
+
+def with_time(obs: np.ndarray, t: int) -> np.ndarray:
+    """What `Intersection(observe_time=True)` adds to an observation of highway-env's."""
+    seen = np.pad(obs, ((0, 0), (0, 1)))
+    seen[0, -1] = t / Intersection.max_episode_steps
+    return seen
 
 
 if __name__ == "__main__":

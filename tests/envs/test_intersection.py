@@ -1,5 +1,6 @@
 """Intersection without highway-env: NumPy's random numbers, a stored trace, saved states, bad input, pictures."""
 
+import importlib
 import pathlib
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from lexrl.order import parse
 from lexrl.runs import pipeline
 from lexrl.types import Savable, SavableBatchedEnv
 
+BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 TRACE = pathlib.Path(__file__).with_name("intersection_trace.npz")
 ENV = lexrl.Intersection()
 ORDER = parse("min collision > max arrived")
@@ -95,6 +97,19 @@ def test_running_out_of_time_may_end_the_task():
     for one, other in zip(truncated, terminated, strict=True):
         np.testing.assert_array_equal(one.obs, other.obs)
         np.testing.assert_array_equal(one.signals, other.signals)
+
+
+def test_the_time_can_be_observed(monkeypatch):
+    """It is a feature of the ego's row; what else is observed stays the same."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    with_time = importlib.import_module("intersection_policies").with_time
+    plain, timed = ENV, lexrl.Intersection(observe_time=True)
+    assert timed.spec.observation_space.shape == (15, 8)
+    (state, obs), (other, seen) = plain.begin(0), timed.begin(0)
+    for time in range(4):
+        np.testing.assert_allclose(seen, with_time(obs, time), rtol=1e-6)
+        step, also = plain.step(state, SLOWER), timed.step(other, SLOWER)
+        (state, obs), (other, seen) = step[:2], also[:2]
 
 
 def test_lanes_meet():

@@ -45,6 +45,8 @@ class Intersection:
     timeout_terminates: bool = False
     """Running out of time ends the task: who has not arrived by then has failed. Otherwise it truncates the episode,
     and algorithms bootstrap there."""
+    observe_time: bool = False
+    """Observe the share of the time that is over, as an eighth feature of the ego's row, which highway-env has not."""
 
     def __post_init__(self):
         require_whole(max_episode_steps=self.max_episode_steps)
@@ -52,16 +54,15 @@ class Intersection:
         probability = self.spawn_probability
         if not isinstance(probability, numbers.Real) or not 0 <= probability <= 1:
             raise InputError(f"spawn_probability is {probability!r}; it must be a number from 0 to 1.")
-        for name in ("connected_lanes", "timeout_terminates"):
+        for name in ("connected_lanes", "timeout_terminates", "observe_time"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
         _batch()  # complains if the compiler is missing
 
     @property
     def spec(self) -> EnvSpec:
-        return EnvSpec(
-            Box((NUM_ROWS, NUM_FEATURES), -1.0, 1.0), Discrete(3), ("collision", "arrived"), self.max_episode_steps
-        )
+        space = Box((NUM_ROWS, NUM_FEATURES + self.observe_time), -1.0, 1.0)
+        return EnvSpec(space, Discrete(3), ("collision", "arrived"), self.max_episode_steps)
 
     @property
     def return_bounds(self) -> dict[str, tuple[float, float]]:
@@ -103,9 +104,13 @@ class Intersection:
         settings = (places, float(self.spawn_probability), bool(self.connected_lanes))
         dynamics = _batch()
         obs, signals, discount = dynamics.advance(state, resets, seeds, actions, settings)
+        length = dynamics.episode.motion.FREQUENCY * self.max_episode_steps
+        elapsed = (state.counters[:, SUBSTEPS] - dynamics.traffic.WARM_UP) / length
         if self.timeout_terminates:
-            end = dynamics.traffic.WARM_UP + dynamics.episode.motion.FREQUENCY * self.max_episode_steps
-            discount[state.counters[:, SUBSTEPS] >= end] = 0.0
+            discount[elapsed >= 1] = 0.0
+        if self.observe_time:
+            obs = np.pad(obs, ((0, 0), (0, 0), (0, 1)))
+            obs[:, 0, -1] = elapsed
         return obs, signals, discount
 
 
