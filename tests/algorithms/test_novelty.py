@@ -82,7 +82,7 @@ def test_what_is_seldom_is_drawn_more_often():
     np.testing.assert_array_equal(drawn.obs, 0)
 
 
-LENGTH = 12
+LENGTH = 24
 
 
 def lock():
@@ -98,9 +98,13 @@ def lock():
     return lexrl.FiniteEnv(momdp, max_episode_steps=50)
 
 
-@pytest.mark.parametrize("explore_novelty", [True, False])
-def test_a_goal_that_random_moves_never_reach(explore_novelty):
-    algorithm = lexrl.LDQN(hidden_sizes=(32,), explore_novelty=explore_novelty)
-    result = lexrl.train(algorithm, lock(), "min cost > max goal", seeds=3, total_timesteps=30_000, verify_episodes=0)
-    found = result.evaluate(1).returns[:, 0, 1]
-    np.testing.assert_array_equal(found, np.ones(3) if explore_novelty else np.zeros(3))
+def test_a_goal_that_random_moves_never_reach():
+    """Without novelty a network's first guesses lead there with some seeds."""
+
+    def goals(explore_novelty):
+        algorithm = lexrl.LDQN(hidden_sizes=(32,), explore_novelty=explore_novelty)
+        result = lexrl.train(algorithm, lock(), "min cost > max goal", seeds=6, total_timesteps=30_000)
+        return result.evaluate(1).returns[:, 0, 1].sum()
+
+    assert goals(explore_novelty=True) == 6
+    assert goals(explore_novelty=False) < 6

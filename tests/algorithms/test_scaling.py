@@ -55,14 +55,15 @@ def trained(units):
     process = lexrl.MOMDP.random(2, 6, 3, 3, num_successors=3, tie_fraction=0.5, episodic=True)
     rewards = process.outcome_rewards * np.asarray(units)
     env = lexrl.FiniteEnv(
-        lexrl.momdp.from_outcomes(process.transitions, rewards, 3, 0.97, terminal=process.terminal), max_episode_steps=8
+        lexrl.momdp.from_outcomes(process.transitions, rewards, 3, 0.99, terminal=process.terminal),
+        max_episode_steps=32,
     )
     algorithm = lexrl.LDQN(
-        num_envs=8, num_steps=4, hidden_sizes=(8,), batch_size=16, learning_starts=64, gamma=0.97, learning_rate=0.01,
+        num_envs=8, num_steps=4, hidden_sizes=(8,), batch_size=16, learning_starts=64, gamma=0.99, learning_rate=0.01,
         tolerance=tuple(0.01 * float(unit) for unit in units),
     )  # fmt: skip
     order = "max signal_1 > min signal_2 > max signal_3"
-    return lexrl.train(algorithm, env, order, seeds=2, total_timesteps=4_000, num_log_points=2)
+    return lexrl.train(algorithm, env, order, seeds=2, total_timesteps=8_000, num_log_points=2)
 
 
 def test_units_change_nothing():

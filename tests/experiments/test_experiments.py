@@ -62,8 +62,8 @@ def test_the_papers_sizes():
     assert {(job.tags["states"], job.total_timesteps) for job in found if job.tags["algorithm"] == "double-q"} == {
         (256, 400_000), (512, 800_000),
     }  # fmt: skip
-    both = {"ldqn", "rcpo", "appropo", "var-ac", "dqn", "a2c", "random"}
-    for preset, own in (("paper", {"paper-la2c", "paper-lppo", "slower", "idle"}), ("tuned", {"la2c", "lppo"})):
+    both = {"ldqn", "rcpo", "appropo", "var-ac", "dqn", "a2c", "random", "slower", "idle"}
+    for preset, own in (("paper", {"paper-la2c", "paper-lppo"}), ("tuned", {"la2c", "lppo"})):
         nine = {job.tags["algorithm"] for job in safety.runs("paper") if job.tags["preset"] == preset}
         assert nine == both | own
     assert {job.seeds for job in safety.runs("paper")} == {10}

@@ -20,7 +20,7 @@ ORDER, REWARD = "min collision > max arrived", "max arrived"
 SLACK = "min collision ±0.05 > max arrived"
 CONSTRAINTS = Constraints("collision <= 1", "arrived in 0.9..1, collision in 0..1", "collision <= 1 with 0.95")
 TIGHT = Constraints("collision <= 0.05", "arrived in 0.5..1, collision in 0..0.05", "collision <= 0 with 0.95")
-TIMESTEPS, REPLAYED_TIMESTEPS = 1_500_000, 500_000
+TIMESTEPS, REPLAYED_TIMESTEPS = 1_200_000, 500_000
 ENV = {"timeout_terminates": True, "observe_time": True}
 
 ENCODER = SetEncoder(width=32, embed_sizes=(32,), hidden_sizes=(32,))
