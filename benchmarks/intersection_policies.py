@@ -29,6 +29,7 @@ from lexrl.algorithms.fixed_action import FixedAction
 from lexrl.algorithms.single_objective import SingleObjective
 from lexrl.presets import intersection, preset
 from lexrl.runs import load
+from lexrl.types import Box
 
 COLLISION, LARGEST_UPPER, ARRIVAL = 0.05, 0.06, 0.5
 """The target with slack: at most this rate of collisions, and this end of its interval; at least this one of arrivals.
@@ -195,9 +196,11 @@ def exported(policy: lexrl.Policy) -> lexrl.Policy:
 def compare(policy: lexrl.Policy, ours: Any, theirs: Any, episode: int) -> list[tuple[bool, bool]]:
     """How an episode ends here and in highway-env: a collision, an arrival. A mixture draws the same policy in both."""
     drawn = policy.begun(episode)
+    seen = drawn.spec.observation_space
+    assert isinstance(seen, Box)
 
     def act(seed: int, t: int, obs: np.ndarray) -> int:
-        return int(drawn.predict(with_time(obs, t) if drawn.spec.observation_space.shape != obs.shape else obs)[0])
+        return int(drawn.predict(with_time(obs, t) if seen.shape != obs.shape else obs)[0])
 
     return [play(env, episode, act).ends for env in (ours, theirs)]
 
