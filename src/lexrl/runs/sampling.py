@@ -32,6 +32,8 @@ SHARE_OF_FIRST = 0.5
 """Of the time, at most, for these."""
 PROBE = 10
 """Episodes that show how long one takes, where that is not known: their program may have to be compiled first."""
+SHARE_OF_SAMPLE = 0.9
+"""Of the time, at most, for all of them: what is said about them takes some, too."""
 SHARE_OF_LEFT = 0.5
 """Of the time that is left, at most, for episodes that are going to take as long as those before."""
 FEWEST = 2
@@ -180,7 +182,7 @@ def play(
         wanted = min(batch, limits.episodes - sample.num_played)
         if not sample.wants_more() or wanted <= 0:
             return sample
-        new, pace = _play(players, sample.num_played, wanted, pace, started + limits.seconds)
+        new, pace = _play(players, sample.num_played, wanted, pace, started + SHARE_OF_SAMPLE * limits.seconds)
         if not new:
             return sample
         sample = sample.with_more(new)
