@@ -1,12 +1,11 @@
-"""What LDQN chooses from when training is over: the policy it learned, and the same values with more or less given
-away. What estimates cannot tell apart is judged roughly, and the guard sees few episodes, some of them of earlier
-values; fresh episodes of the final ones have the last word (`lexrl.loops.selection`): a loss that the guard missed is
-not handed over, nor is a policy that holds back for nothing.
+"""What LDQN chooses from when training is over: the policy it learned, and the same values with less given away. The
+guard sees few episodes, some of them of earlier values; fresh episodes of the final ones have the last word
+(`lexrl.loops.selection`), so that a loss that the guard missed is not handed over.
 
-    candidate 0            the policy as it is
-    candidates 1, 2, 3     objective M - 1 gives away twice as much, a quarter, and nothing
-    candidates 4, 5, 6     objectives M - 2 and M - 1 do
-    ...                    until, at last, each objective takes its best, whatever the others say
+    candidate 0         the policy as it is
+    candidates 1, 2     objective M - 1 gives away a quarter of that, and nothing
+    candidates 3, 4     objectives M - 2 and M - 1 do
+    ...                 until, at last, each objective takes its best, whatever the others say
 
 They share all values, so they cost nothing while training. With one objective there is nothing to choose.
 """
@@ -19,7 +18,7 @@ from jaxtyping import Float
 
 from lexrl import guard
 
-FACTORS = (2.0, 0.25, 0.0)
+FACTORS = (0.25, 0.0)
 """Of what an objective gives away."""
 
 
