@@ -64,8 +64,9 @@ class State(NamedTuple):
     """None without a guard."""
     novelty: Novelty | None
     """None where no environment looks for it."""
-    rewards: Float[Array, "2 M"]
-    """The smallest and the largest so far, and 0, which is what follows the end of a task."""
+    rewards: Float[Array, "2 M"] | None
+    """The smallest and the largest so far, and 0, which is what follows the end of a task; None where values may be
+    anything."""
     num_served: Int[Array, ""]
 
 
@@ -157,7 +158,7 @@ class LDQN(eqx.Module):
             num_episodes=jnp.int32(0),
             measured=measuring.init(self.guard, n, m) if self.guard is not None and n else None,
             novelty=self._init_novelty(spec),
-            rewards=jnp.zeros((2, m)),
+            rewards=jnp.zeros((2, m)) if self._clips(spec) else None,
             num_served=jnp.int32(m),
         )
 
@@ -236,6 +237,11 @@ class LDQN(eqx.Module):
         assert isinstance(actions, Discrete)
         return novelty.init(seen.n, actions.n, self.num_envs)
 
+    def _clips(self, spec: Spec) -> bool:
+        """Only where observations are numbers: a network for arrays learned less on CartSafe with clipped values."""
+        guarded = self.evidence is not None and len(spec.objectives) > 1
+        return guarded and isinstance(spec.observation_space, Discrete)
+
     def _num_curious(self, num_objectives: int) -> int:
         """The last environments; with one objective none, as in DQN."""
         if num_objectives == 1 or not self.explore_novelty:
@@ -257,9 +263,9 @@ class LDQN(eqx.Module):
 
     def _possible(self, state: State, values: Float[Array, "*batch M"]) -> Float[Array, "*batch M"]:
         """Values of successors within what rewards as those so far can sum up to."""
-        m = state.error.shape[0]
-        if self.evidence is None or m == 1:
+        if state.rewards is None:
             return values
+        m = state.error.shape[0]
         lowest, highest = jnp.where(state.rewards == 0, 0.0, state.rewards / (1 - ac.per_objective(self.gamma, m)))
         return jnp.clip(values, lowest, highest)
 
@@ -290,6 +296,8 @@ class LDQN(eqx.Module):
 
 
 def _see(state: State, reward: Float[Array, "T N M"]) -> State:
+    if state.rewards is None:
+        return state
     lowest, highest = state.rewards
     seen = [jnp.minimum(lowest, reward.min(axis=(0, 1))), jnp.maximum(highest, reward.max(axis=(0, 1)))]
     return state._replace(rewards=jnp.stack(seen))
