@@ -2,6 +2,8 @@
 
 import pathlib
 import shlex
+import subprocess
+import sys
 
 import pytest
 
@@ -87,3 +89,12 @@ def test_once_raw(line, place, monkeypatch, capsys):
 @pytest.mark.parametrize("line", LINES)
 def test_refused(line, place, monkeypatch, capsys):
     refuse(line, place, monkeypatch, capsys)
+
+
+@pytest.mark.slow
+def test_refused_in_a_process_of_its_own(place):
+    """Here types are checked while tests run, which is sooner than the sentence."""
+    line = "sweep lppo cart-safe --over activation=step,tanh"
+    done = subprocess.run([sys.executable, "-m", "lexrl", *line.split()], cwd=place, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "lexrl: activation is 'step'; it must be one of 'tanh', 'relu', 'elu', 'gelu', 'silu'.\n"
